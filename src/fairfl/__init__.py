@@ -1,0 +1,30 @@
+"""fairfl: train one model across many clients so that it serves every one of them."""
+
+from fairfl import datasets, models
+from fairfl.algorithms import Algorithm, fedavg, fedsgd, fixed_step, q_fedavg, q_fedsgd
+from fairfl.clients import FederatedData, from_arrays
+from fairfl.metrics import Fairness, fairness, interval, paired_interval
+from fairfl.models import Model
+from fairfl.runs import Result, train
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Algorithm",
+    "Fairness",
+    "FederatedData",
+    "Model",
+    "Result",
+    "datasets",
+    "fairness",
+    "fedavg",
+    "fedsgd",
+    "fixed_step",
+    "from_arrays",
+    "interval",
+    "models",
+    "paired_interval",
+    "q_fedavg",
+    "q_fedsgd",
+    "train",
+]

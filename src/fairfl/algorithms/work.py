@@ -1,0 +1,124 @@
+"""Work: what a client computes from w, as a fold over its mini-batches.
+
+start(w, v) -> local, then local = step(w, local, batch) for every batch, then
+finish(w, local) -> D_k, v_k'. All model copies of a sweep are folded at once with their axis last,
+so a numeric hyper-parameter [E] multiplies a leaf [..., E] as the formula reads.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Shaped
+
+from fairfl.models.model import Model, Params, penalty_gradient, stack
+
+Hyper = Mapping[str, Float[Array, " models"]]
+Local = Any
+Personal = Any
+
+
+class Batch(NamedTuple):
+    """A mini-batch: the first `filled` rows are real, the rest is padding with live = 0."""
+
+    x: Shaped[Array, "rows ..."]
+    y: Shaped[Array, " rows"]
+    live: Float[Array, " rows"]
+    filled: Float[Array, ""]
+    key: Any
+
+
+class Work(NamedTuple):
+    """What a client does with the model it receives.
+
+    batch_size None means one pass over all rows in their own order (no shuffle, any tile size).
+    personal(w) makes the v_k that a client keeps between rounds; None when it keeps nothing.
+    """
+
+    name: str
+    start: Callable[[Hyper, Model, Params, Personal], Local]
+    step: Callable[[Hyper, Model, Params, Local, Batch], Local]
+    finish: Callable[[Hyper, Model, Params, Local, Float[Array, ""]], tuple[Params, Personal]]
+    epochs: int = 1
+    batch_size: int | None = None
+    personal: Callable[[Params], Personal] | None = None
+
+
+def batch_gradient(model: Model, params: Params, batch: Batch) -> Params:
+    """The gradient of a batch's objective: its mean or sum, plus the penalty once."""
+    weight = batch.live / batch.filled if model.reduction == "mean" else batch.live
+    return _plus_penalty(model, params, row_gradients(model, params, batch, weight))
+
+
+def row_gradients(
+    model: Model, params: Params, batch: Batch, weight: Float[Array, " rows"]
+) -> Params:
+    """sum over rows of weight * grad loss, for every stacked parameter set."""
+    models = jax.tree.leaves(params)[0].shape[-1]
+    weights = jnp.broadcast_to(weight[:, None], (weight.shape[0], models))
+    return stack(model).gradient(params, batch.x, batch.y, weights, batch.key)
+
+
+def _plus_penalty(model: Model, params: Params, gradient: Params) -> Params:
+    if model.penalty is None:
+        return gradient
+    return jax.tree.map(jnp.add, gradient, penalty_gradient(model, params))
+
+
+def difference(w: Params, w_k: Params) -> Params:
+    """D_k = w - w_k."""
+    return jax.tree.map(jnp.subtract, w, w_k)
+
+
+# Local SGD: E epochs from w with the learning rate eta (Algorithm 2, line 5). ---------------------
+
+
+def local_sgd(epochs: int, batch_size: int) -> Work:
+    """w_k <- w_k - eta grad F_batch(w_k) for E epochs; D_k = w - w_k."""
+    return Work("local SGD", _start_at_w, _sgd_step, _travelled, epochs, batch_size)
+
+
+def _start_at_w(hyper: Hyper, model: Model, w: Params, v: Personal) -> Params:
+    del hyper, model, v
+    return w
+
+
+def _sgd_step(hyper: Hyper, model: Model, w: Params, w_k: Params, batch: Batch) -> Params:
+    del w
+    rate = hyper["learning_rate"]
+    return jax.tree.map(lambda p, g: p - rate * g, w_k, batch_gradient(model, w_k, batch))
+
+
+def _travelled(
+    hyper: Hyper, model: Model, w: Params, w_k: Params, rows: Float[Array, ""]
+) -> tuple[Params, Personal]:
+    del hyper, model, rows
+    return difference(w, w_k), None
+
+
+# Full gradient: one pass at w (Algorithm 1, line 5). ---------------------------------------------
+
+
+def full_gradient() -> Work:
+    """D_k = grad F_k(w) / L, so that gradient work speaks the currency of local work."""
+    return Work("full gradient", _no_gradient_yet, _add_rows, _over_lipschitz)
+
+
+def _no_gradient_yet(hyper: Hyper, model: Model, w: Params, v: Personal) -> Params:
+    del hyper, model, v
+    return jax.tree.map(jnp.zeros_like, w)
+
+
+def _add_rows(hyper: Hyper, model: Model, w: Params, total: Params, batch: Batch) -> Params:
+    del hyper
+    return jax.tree.map(jnp.add, total, row_gradients(model, w, batch, batch.live))
+
+
+def _over_lipschitz(
+    hyper: Hyper, model: Model, w: Params, total: Params, rows: Float[Array, ""]
+) -> tuple[Params, Personal]:
+    if model.reduction == "mean":
+        total = jax.tree.map(lambda g: g / rows, total)
+    gradient = _plus_penalty(model, w, total)
+    return jax.tree.map(lambda g: g / hyper["L"], gradient), None

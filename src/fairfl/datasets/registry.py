@@ -1,0 +1,168 @@
+"""The data sets that can be loaded by name: what each is, where it comes from, how it is loaded.
+
+A data set is one value of `DataSet` in the list below; how its rows are made or read is the job of
+a file of its own.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from difflib import get_close_matches
+from numbers import Integral
+from pathlib import Path
+from typing import Any
+
+from fairfl.clients.federated import FederatedData
+from fairfl.datasets.synthetic import synthetic, synthetic_hybrid, synthetic_iid
+
+
+@dataclass(frozen=True)
+class DataSet:
+    """One entry: `load(seed, data_dir, **options)` makes the data, `present(data_dir)` says
+    whether it could without a download, and `options` names the keywords that `load` takes."""
+
+    name: str
+    title: str
+    source: str
+    licence: str
+    load: Callable[..., FederatedData]
+    options: tuple[str, ...]
+    present: Callable[[Path | None], bool]
+
+
+@dataclass(frozen=True)
+class Description:
+    """What there is to know about a data set; its counts are None while it is not present.
+
+    >>> from fairfl.datasets import describe
+    >>> [(d.name, d.clients, d.rows) for d in describe()][0]
+    ('synthetic', 100, 12697)
+    """
+
+    name: str
+    title: str
+    clients: int | None
+    rows: int | None
+    source: str
+    licence: str
+    present: bool
+
+
+def generated(
+    name: str, title: str, generate: Callable[..., FederatedData], options: tuple[str, ...]
+) -> DataSet:
+    """A data set that is made from a seed: it has no files, so it is always present.
+
+    >>> from fairfl.datasets.registry import generated
+    >>> from fairfl.datasets.synthetic import synthetic_iid
+    >>> generated("mine", "my own", synthetic_iid, ("clients",)).present(None)
+    True
+    """
+    return DataSet(
+        name=name,
+        title=title,
+        source="generated as in the q-FFL paper (Li et al., ICLR 2020), Datasets and Models",
+        licence="none needed (generated)",
+        load=lambda seed, _, **options: generate(seed, **options),
+        options=options,
+        present=lambda _: True,
+    )
+
+
+_DATASETS = (
+    generated(
+        "synthetic",
+        "Synthetic(alpha, beta): 10 classes, a labelling rule and a mean of its own per client",
+        synthetic,
+        ("alpha", "beta", "clients", "sizes"),
+    ),
+    generated(
+        "synthetic-iid",
+        "Synthetic-IID: 10 classes, one labelling rule and one distribution for all clients",
+        synthetic_iid,
+        ("clients", "sizes"),
+    ),
+    generated(
+        "synthetic-hybrid",
+        "Synthetic-Hybrid: half of the clients IID, half as in Synthetic(1, 1)",
+        synthetic_hybrid,
+        ("clients", "sizes"),
+    ),
+)
+_BY_NAME = {dataset.name: dataset for dataset in _DATASETS}
+
+
+def names() -> tuple[str, ...]:
+    """The names that `load` knows.
+
+    >>> from fairfl.datasets import names
+    >>> names()[:2]
+    ('synthetic', 'synthetic-iid')
+    """
+    return tuple(_BY_NAME)
+
+
+def load(
+    name: str, seed: int = 0, data_dir: Path | str | None = None, **options: Any
+) -> FederatedData:
+    """The data set of that name; `seed` seeds only what is generated, `data_dir` holds files.
+
+    >>> from fairfl.datasets import load
+    >>> data = load("synthetic", seed=0, alpha=1.0, beta=1.0, clients=100)
+    >>> data.name, data.clients, len(data.y), data.ids[0]
+    ('synthetic', 100, 12697, 'f_00000')
+    """
+    dataset = _dataset(name)
+    _check_options(dataset, options)
+    _check_seed(seed)
+    return dataset.load(seed, _folder(data_dir), **options).renamed(name)
+
+
+def describe(data_dir: Path | str | None = None) -> list[Description]:
+    """All data sets, with counts taken from the data themselves as `load` gives them.
+
+    >>> from fairfl.datasets import describe
+    >>> all(d.present for d in describe() if d.name.startswith("synthetic"))
+    True
+    """
+    return [_description(dataset, _folder(data_dir)) for dataset in _DATASETS]
+
+
+def _description(dataset: DataSet, data_dir: Path | None) -> Description:
+    data = load(dataset.name, data_dir=data_dir) if dataset.present(data_dir) else None
+    return Description(
+        name=dataset.name,
+        title=dataset.title,
+        clients=None if data is None else data.clients,
+        rows=None if data is None else len(data.y),
+        source=dataset.source,
+        licence=dataset.licence,
+        present=data is not None,
+    )
+
+
+def _folder(data_dir: Path | str | None) -> Path | None:
+    return None if data_dir is None else Path(data_dir)
+
+
+def _dataset(name: str) -> DataSet:
+    if name in _BY_NAME:
+        return _BY_NAME[name]
+    near = get_close_matches(name.lower().replace("_", "-"), _BY_NAME)
+    hint = f"did you mean {' or '.join(map(repr, near))}? " if near else ""
+    raise ValueError(
+        f"there is no data set {name!r}; {hint}the known ones are {', '.join(_BY_NAME)}"
+    )
+
+
+def _check_options(dataset: DataSet, options: dict[str, Any]) -> None:
+    for option in options:
+        if option not in dataset.options:
+            raise ValueError(
+                f"the data set {dataset.name!r} has no option {option!r}; "
+                f"the options it has are {', '.join(dataset.options) or 'none'}"
+            )
+
+
+def _check_seed(seed: object) -> None:
+    if not isinstance(seed, Integral) or not 0 <= int(seed) < 2**64:
+        raise ValueError(f"seed={seed!r} must be a whole number from 0 to 2^64 - 1")

@@ -1,0 +1,58 @@
+"""A multi-layer perceptron, for rows of numbers; classifies or regresses as the data asks."""
+
+import math
+from collections.abc import Sequence
+from functools import lru_cache, partial
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from fairfl.clients import FederatedData
+from fairfl.models.functions import from_functions
+from fairfl.models.model import Model, Task
+
+Layers = list[dict[str, Array]]
+
+
+def mlp(data: FederatedData, hidden: Sequence[int] = (128,)) -> Model:
+    """Fully connected layers with ReLU between them; Glorot-uniform weights from the seed.
+
+    >>> import numpy as np, fairfl
+    >>> data = fairfl.from_arrays({"a": (np.ones((10, 4)), np.arange(10) % 3)})
+    >>> model = fairfl.models.mlp(data, hidden=(8,))
+    >>> model.name
+    'MLP 4-8-3'
+    """
+    if data.x.ndim != 2:
+        raise ValueError(
+            f"mlp needs rows of numbers but a row of x has shape {data.x.shape[1:]}; flatten it"
+        )
+    if not all(width > 0 for width in hidden):
+        raise ValueError(f"hidden={tuple(hidden)} must be positive layer widths such as (128,)")
+    outputs = 1 if data.classes is None else len(data.classes)
+    return _mlp((data.x.shape[1], *hidden, outputs), data.task)
+
+
+@lru_cache
+def _mlp(widths: tuple[int, ...], task: Task) -> Model:
+    name = "MLP " + "-".join(map(str, widths))
+    return from_functions(partial(_init, widths=widths), _apply, task=task, name=name)
+
+
+def _init(key: PRNGKeyArray, widths: tuple[int, ...]) -> Layers:
+    keys = jax.random.split(key, len(widths) - 1)
+    return [_layer(k, i, o) for k, i, o in zip(keys, widths, widths[1:], strict=False)]
+
+
+def _layer(key: PRNGKeyArray, inputs: int, outputs: int) -> dict[str, Array]:
+    bound = math.sqrt(6 / (inputs + outputs))
+    weights = jax.random.uniform(key, (inputs, outputs), minval=-bound, maxval=bound)
+    return {"bias": jnp.zeros(outputs), "weights": weights}
+
+
+def _apply(params: Layers, x: Float[Array, "rows features"]) -> Float[Array, "rows outputs"]:
+    *hidden, last = params
+    for layer in hidden:
+        x = jax.nn.relu(x @ layer["weights"] + layer["bias"])
+    return x @ last["weights"] + last["bias"]

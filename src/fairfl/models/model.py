@@ -1,0 +1,91 @@
+"""Model: what a client evaluates and differentiates, as a handful of pure functions."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, PRNGKeyArray, PyTree, Shaped
+
+Params = PyTree[Array]
+Reduction = Literal["mean", "sum"]
+Task = Literal["binary", "multiclass", "regression"]
+Batch = Shaped[Array, "rows ..."]
+Labels = Shaped[Array, " rows"]
+
+
+class Stacked(NamedTuple):
+    """The same model for E parameter sets at once, their axis last on every leaf.
+
+    With the experiments last, the models of a sweep sit next to the classes inside one matrix
+    product and every element-wise operation runs along them.
+
+    losses(params, x, y) -> [rows, E]
+    correct(params, x, y) -> [rows, E]
+    gradient(params, x, y, weight[rows, E], key) -> gradient of sum_rows weight * loss, like params
+    """
+
+    losses: Callable[[Params, Batch, Labels], Float[Array, "rows models"]]
+    correct: Callable[[Params, Batch, Labels], Bool[Array, "rows models"]]
+    gradient: Callable[[Params, Batch, Labels, Float[Array, "rows models"], Any], Params]
+
+
+@dataclass(frozen=True)
+class Model:
+    """A model as pure functions of its parameters.
+
+    F_k(w) = mean or sum over the client's rows of loss(w, x, y) + penalty(w), by `reduction`.
+
+    init(key)              the first parameters
+    loss(params, x, y, key)  one loss per row of the batch; key is None when it is evaluated
+    predict(params, x)     a class number, or a value for regression, per row
+    penalty(params)        added once to F_k and once to every batch; None for no penalty
+    stacked                optional fast path for many parameter sets; derived by vmap when None
+    """
+
+    init: Callable[[PRNGKeyArray], Params]
+    loss: Callable[[Params, Batch, Labels, PRNGKeyArray | None], Float[Array, " rows"]]
+    predict: Callable[[Params, Batch], Shaped[Array, " rows"]]
+    penalty: Callable[[Params], Float[Array, ""]] | None = None
+    reduction: Reduction = "mean"
+    task: Task = "multiclass"
+    stochastic: bool = False
+    stacked: Stacked | None = None
+    name: str = "model"
+
+
+def stack(model: Model) -> Stacked:
+    """The model's own fast path, or the one that vmap derives from its loss."""
+    return model.stacked or Stacked(
+        losses=lambda params, x, y: _over_models(lambda p: model.loss(p, x, y, None), params),
+        correct=lambda params, x, y: _over_models(lambda p: model.predict(p, x) == y, params),
+        gradient=lambda params, x, y, weight, key: jax.vmap(
+            lambda p, u: jax.grad(lambda p: _weighted(u, model.loss(p, x, y, key)))(p),
+            in_axes=-1,
+            out_axes=-1,
+        )(params, weight),
+    )
+
+
+def penalties(model: Model, params: Params) -> Float[Array, " models"]:
+    """The penalty of every stacked parameter set, 0 without one."""
+    if model.penalty is None:
+        return jnp.zeros(jax.tree.leaves(params)[0].shape[-1:])
+    return _over_models(model.penalty, params)
+
+
+def penalty_gradient(model: Model, params: Params) -> Params:
+    """The gradient of the penalty of every stacked parameter set."""
+    if model.penalty is None:
+        return jax.tree.map(jnp.zeros_like, params)
+    return jax.vmap(jax.grad(model.penalty), in_axes=-1, out_axes=-1)(params)
+
+
+def _over_models(function: Callable[[Params], Array], params: Params) -> Array:
+    return jax.vmap(function, in_axes=-1, out_axes=-1)(params)
+
+
+def _weighted(weight: Float[Array, " rows"], loss: Float[Array, " rows"]) -> Float[Array, ""]:
+    # An absent row weighs nothing even where its loss is infinite: never 0 * inf.
+    return jnp.sum(jnp.where(weight == 0, 0, weight * loss))

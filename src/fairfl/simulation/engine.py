@@ -1,0 +1,341 @@
+"""The engine: experiments in groups, groups on workers, chunk after chunk.
+
+Which experiments share a program follows from the configuration alone; how many rounds a worker
+takes at a time follows from the clock. Neither changes a bit of any result.
+"""
+
+import os
+import time
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from fairfl.algorithms import Algorithm
+from fairfl.algorithms.samplers import population
+from fairfl.clients import FederatedData
+from fairfl.metrics import Fairness, fairness, fairness_of_losses
+from fairfl.models.model import Model
+from fairfl.simulation.evaluation import Evaluation
+from fairfl.simulation.round import Carry, Info
+from fairfl.simulation.worker import (
+    DATA,
+    Advanced,
+    Missing,
+    Rounds,
+    Task,
+    advance,
+    forget,
+    lowest_loss,
+    release,
+)
+
+WIDEST = 40
+"""Experiments in one program: more per program helps up to about here."""
+
+SECONDS = 0.7
+"""How long a worker keeps a group before it reports: progress, fairness, Ctrl-C."""
+
+CLIENTS_IN_HISTORY = 10_000
+"""Above so many clients only the last evaluation keeps every client's accuracy and loss."""
+
+Evaluations = tuple[Evaluation, Evaluation, Evaluation]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to run: everything that is neither data, model nor algorithm."""
+
+    rounds: int
+    cohort: int
+    seeds: tuple[int, ...]
+    split_seed: int | None
+    evaluate_every: int
+    width: int
+    lanes: int
+    x64: bool
+
+
+@dataclass
+class Group:
+    """A group's task, its state, and what has happened so far."""
+
+    task: Task
+    places: tuple[int, ...]
+    carry: Carry | None = None
+    done: int = 0
+    history: list[dict[str, np.ndarray]] = field(default_factory=list)
+    evaluations: dict[int, Evaluations | None] = field(default_factory=dict)
+    fairness: dict[int, tuple[list[Fairness] | None, ...]] = field(default_factory=dict)
+    quarantined: Int[np.ndarray, "clients models"] | None = None
+    pace: float = 0.0
+    dead: bool = False
+
+
+class Progress(NamedTuple):
+    """Reported to `on_chunk`: a group has advanced. Rounds are counted over all groups."""
+
+    done: int
+    total: int
+    seconds: float
+    group: Group
+
+
+def settings(
+    data: FederatedData,
+    model: Model,
+    algorithm: Algorithm,
+    rounds: int,
+    cohort: int,
+    seeds: Sequence[int],
+    split_seed: int | None,
+    evaluate_every: int,
+    width: int | None,
+    lanes: int | None,
+    x64: bool,
+) -> Settings:
+    """Check what a user asked for and fill in what follows from it."""
+    _check_cohort(data, algorithm, cohort, seeds[0] if split_seed is None else split_seed)
+    chosen = width or group_width(len(algorithm.experiments), len(seeds))
+    return Settings(
+        rounds=rounds,
+        cohort=cohort,
+        seeds=tuple(seeds),
+        split_seed=split_seed,
+        evaluate_every=evaluate_every,
+        width=chosen,
+        lanes=lanes or lane_count(model, chosen),
+        x64=x64,
+    )
+
+
+def _check_cohort(data: FederatedData, algorithm: Algorithm, cohort: int, split: int) -> None:
+    if algorithm.sampler.name in ("everyone", "by-size-with-replacement"):
+        return
+    trainable = len(population(data.split(split).train.sizes).trainable)
+    if cohort > trainable:
+        raise ValueError(
+            f"cohort={cohort} is larger than the {trainable} clients that have training rows; "
+            f"use at most {trainable}, or sampler='by-size-with-replacement'"
+        )
+
+
+def group_width(experiments: int, seeds: int) -> int:
+    """Experiments of one program: all of a seed's, in at least two groups where that is worth it.
+
+    >>> from fairfl.simulation.engine import group_width
+    >>> group_width(5, seeds=5), group_width(8, seeds=1), group_width(100, seeds=1)
+    (5, 4, 34)
+    """
+    groups = -(-experiments // WIDEST)
+    if seeds * groups == 1 and experiments >= 4:
+        groups = 2
+    return -(-experiments // groups)
+
+
+def lane_count(model: Model, width: int) -> int:
+    """Clients side by side: more for a single linear model, one where experiments fill the loop."""
+    if model.stacked is None or width >= 4:
+        return 1
+    return 3 if width == 1 else 2
+
+
+def groups_of(
+    data: FederatedData, model: Model, algorithm: Algorithm, chosen: Settings
+) -> list[Group]:
+    """The experiments in groups of one width; a remainder is padded with its own last member."""
+    experiments, run = algorithm.experiments, uuid.uuid4().hex
+    bare = _without_values(algorithm)
+    groups = []
+    for s, seed in enumerate(chosen.seeds):
+        for first in range(0, len(experiments), chosen.width):
+            members = experiments[first : first + chosen.width]
+            padding = [members[-1]] * (chosen.width - len(members))
+            task = Task(
+                run=run,
+                data=data.fingerprint,
+                model=model,
+                algorithm=bare,
+                cohort=chosen.cohort,
+                seed=seed,
+                split_seed=chosen.split_seed,
+                lanes=chosen.lanes,
+                x64=chosen.x64,
+                members=tuple(members + padding),
+            )
+            offset = s * len(experiments) + first
+            groups.append(Group(task, tuple(range(offset, offset + len(members)))))
+    return groups
+
+
+def _without_values(algorithm: Algorithm) -> Algorithm:
+    """A task carries its members' values, not the whole sweep's."""
+    return Algorithm(**{**vars(algorithm), "hyper": {}})
+
+
+def simulate(
+    data: FederatedData,
+    model: Model,
+    algorithm: Algorithm,
+    chosen: Settings,
+    executor: Executor | None = None,
+    on_chunk: Callable[[Progress], None] | None = None,
+) -> list[Group]:
+    """Advance every group to the last round; an error or Ctrl-C in one stops them all."""
+    groups = groups_of(data, model, algorithm, chosen)
+    DATA.get(data.fingerprint, lambda: data)
+    try:
+        with _workers(executor, len(groups)) as pool:
+            _drive(pool, data, groups, chosen, on_chunk)
+    finally:
+        release(groups[0].task.run)
+        forget(data.fingerprint)
+    return groups
+
+
+@contextmanager
+def _workers(executor: Executor | None, groups: int) -> Iterator[Executor]:
+    """The given executor, or local threads: JAX lets go of the interpreter lock."""
+    if executor is not None:
+        yield executor
+        return
+    threads = ThreadPoolExecutor(min(groups, os.cpu_count() or 1), thread_name_prefix="fairfl")
+    try:
+        yield threads
+    finally:
+        threads.shutdown(wait=True, cancel_futures=True)
+
+
+def _drive(
+    pool: Executor,
+    data: FederatedData,
+    groups: list[Group],
+    chosen: Settings,
+    on_chunk: Callable[[Progress], None] | None,
+) -> None:
+    began = time.perf_counter()
+    total = chosen.rounds * len(groups)
+    pending = {_submit(pool, group, chosen): (group, time.perf_counter()) for group in groups}
+    try:
+        while pending:
+            ready, _ = wait(pending, return_when=FIRST_COMPLETED)
+            for future in ready:
+                group, submitted = pending.pop(future)
+                answer = future.result()
+                if isinstance(answer, Missing):
+                    pending[_submit(pool, group, chosen, data)] = (group, time.perf_counter())
+                    continue
+                _record(group, answer, data)
+                if answer.rounds is not None:
+                    group.pace = (time.perf_counter() - submitted) / len(answer.rounds.ids)
+                if on_chunk:
+                    done = sum(g.done for g in groups)
+                    on_chunk(Progress(done, total, time.perf_counter() - began, group))
+                if not _complete(group, chosen):
+                    pending[_submit(pool, group, chosen)] = (group, time.perf_counter())
+    finally:
+        for future in pending:
+            future.cancel()
+
+
+def _complete(group: Group, chosen: Settings) -> bool:
+    """All rounds are done, or nobody is left, and the model that stands has been evaluated."""
+    last = group.dead or group.done == chosen.rounds
+    return last and group.done in group.evaluations
+
+
+def _submit(
+    pool: Executor, group: Group, chosen: Settings, data: FederatedData | None = None
+) -> "Future[Advanced | Missing]":
+    """Ask for the next rounds: up to the next evaluation, about SECONDS at the pace so far."""
+    if group.dead:
+        return pool.submit(advance, group.task, group.carry, group.done, group.done, True, data)
+    boundary = (group.done // chosen.evaluate_every + 1) * chosen.evaluate_every
+    stop = min(boundary, chosen.rounds)
+    affordable = int(SECONDS / group.pace) if group.pace else 1
+    stop = min(stop, group.done + max(1, affordable))
+    evaluates = stop in (boundary, chosen.rounds)
+    return pool.submit(advance, group.task, group.carry, group.done, stop, evaluates, data)
+
+
+def _record(group: Group, got: Advanced, data: FederatedData) -> None:
+    if got.rounds is not None:
+        _record_rounds(group, got.carry, got.rounds, data)
+    if got.evaluation is not None:
+        _record_evaluation(group, got.evaluation, data)
+
+
+def _record_rounds(group: Group, carry: Carry, rounds: Rounds, data: FederatedData) -> None:
+    info, members = rounds.info, len(group.places)
+    _check_losses(group, rounds, data)
+    refused = ~info.accepted & _alive_before(group, info)[:, None]
+    if group.quarantined is None:
+        group.quarantined = np.zeros((data.clients, info.accepted.shape[-1]), np.int64)
+    np.add.at(group.quarantined, rounds.ids, refused)
+    reported = {
+        "loss": info.loss,
+        "effective_step": info.effective_step,
+        "coefficient_spread": info.coefficient_spread,
+        "quarantined": refused.sum(axis=1),
+        "alive": info.alive,
+        **info.rule,
+    }
+    group.history.append({name: column[:, :members] for name, column in reported.items()})
+    group.carry = carry
+    group.done += len(rounds.ids)
+    group.dead = not bool(np.asarray(carry.alive)[:members].any())
+
+
+def _record_evaluation(group: Group, got: Evaluations, data: FederatedData) -> None:
+    """Fairness of every evaluation is kept; every client's own numbers only for fewer clients."""
+    if data.clients > CLIENTS_IN_HISTORY:
+        group.evaluations = dict.fromkeys(group.evaluations)
+    group.evaluations[group.done] = got
+    group.fairness[group.done] = tuple(
+        _fairness(evaluation, data, len(group.places)) for evaluation in got
+    )
+
+
+def _fairness(evaluation: Evaluation, data: FederatedData, members: int) -> list[Fairness] | None:
+    """One Fairness per experiment, over the clients that have rows in the split."""
+    here = evaluation.size > 0
+    if not here.any():
+        return None
+    measure = fairness_of_losses if data.task == "regression" else fairness
+    values = evaluation.loss if data.task == "regression" else evaluation.accuracy
+    names = [data.ids[k] for k in np.flatnonzero(here)]
+    return [measure(values[here, m], evaluation.size[here], names) for m in range(members)]
+
+
+def _alive_before(group: Group, info: Info) -> Bool[np.ndarray, "rounds models"]:
+    alive = info.alive
+    first = np.ones_like(alive[:1]) if group.carry is None else group.carry.alive[None]
+    return np.concatenate([first, alive[:-1]])
+
+
+def _check_losses(group: Group, rounds: Rounds, data: FederatedData) -> None:
+    """A power of a negative loss means nothing, so a rule that needs losses refuses them."""
+    lowest: Float[np.ndarray, "rounds cohort"] = lowest_loss(rounds.info)
+    if not group.task.algorithm.rule.needs.losses or not (lowest < 0).any():
+        return
+    round, place = np.argwhere(lowest < 0)[0]
+    client = data.ids[rounds.ids[round, place]]
+    raise ValueError(
+        f"client {client!r} has the negative loss {lowest[round, place]:.3g} in round "
+        f"{group.done + round + 1}, but {group.task.algorithm.rule.name} needs losses of 0 or "
+        "more; add a constant to the loss or use fedavg"
+    )
+
+
+def member_values(groups: list[Group]) -> list[Mapping[str, float]]:
+    """Hyper-parameters and seed of every experiment, in order."""
+    return [
+        {**group.task.members[m], "seed": group.task.seed}
+        for group in groups
+        for m in range(len(group.places))
+    ]

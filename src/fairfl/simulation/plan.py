@@ -1,0 +1,255 @@
+"""The plan: who trains in which round, on which rows, in which order. Host only, random access.
+
+A round is a flat stream of mini-batch steps: the cohort's batches laid back to back in P lanes, the
+longest client to the emptiest lane, with no padding to the largest client. A *segment* is a run of
+steps during which every lane stays with one client in one phase; within it the device runs a plain
+loop of SGD steps.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Float, Int, Int32
+
+from fairfl.algorithms import Algorithm
+from fairfl.algorithms.samplers import Population, Sampler, Weights, effective, population, weights
+from fairfl.clients import FederatedData, Rows
+from fairfl.clients.randomness import Stream, generator
+
+TILE = 64
+"""Rows a step of full-gradient work reads; any size gives the same gradient."""
+
+STEPS = 8192
+"""Lane-steps a chunk holds at least, so that short rounds share one transfer and one launch."""
+
+ROUNDS = 64
+"""Rounds a chunk holds at most."""
+
+
+class Chunk(NamedTuple):
+    """Consecutive rounds as the device reads them; every array has the same shape in every chunk.
+
+    Step s of lane p trains on rows[s, p, :filled[s, p]]. Segment g of round r runs steps start to
+    start + length; lane p then belongs to cohort place slot (the cohort's size when idle), which
+    begins there if `first`, ends there if `last`, and has its F_k measured if `measured`.
+    """
+
+    rounds: Int32[np.ndarray, ""]
+    first_round: Int32[np.ndarray, ""]
+    rows: Int32[np.ndarray, "steps lanes batch"]
+    filled: Int32[np.ndarray, "steps lanes"]
+    start: Int32[np.ndarray, "rounds segments"]
+    length: Int32[np.ndarray, "rounds segments"]
+    slot: Int32[np.ndarray, "rounds segments lanes"]
+    first: Bool[np.ndarray, "rounds segments lanes"]
+    last: Bool[np.ndarray, "rounds segments lanes"]
+    measured: Bool[np.ndarray, "rounds segments lanes"]
+    ids: Int32[np.ndarray, "rounds cohort"]
+    sizes: Float[np.ndarray, "rounds cohort"]
+    weights: Float[np.ndarray, "rounds cohort"]
+
+
+class Segments(NamedTuple):
+    """The segments of one round."""
+
+    start: Int[np.ndarray, " segments"]
+    length: Int[np.ndarray, " segments"]
+    slot: Int[np.ndarray, "segments lanes"]
+    first: Bool[np.ndarray, "segments lanes"]
+    last: Bool[np.ndarray, "segments lanes"]
+    measured: Bool[np.ndarray, "segments lanes"]
+
+
+@dataclass(frozen=True)
+class Planner:
+    """Everything the plan of a seed follows from."""
+
+    rows: Rows
+    people: Population
+    sampler: Sampler
+    weighting: Weights
+    cohort: int
+    epochs: int
+    batch: int
+    shuffled: bool
+    lanes: int
+    seed: int
+
+    @property
+    def segments(self) -> int:
+        """Segments of a round at most: a client ends one, and so does its first epoch."""
+        return self.cohort * (1 if self.epochs == 1 else 2)
+
+    @property
+    def steps(self) -> int:
+        """Steps that a chunk can hold: at least those of the longest possible round."""
+        per_client = self.epochs * -(-self.people.sizes // self.batch)
+        longest = int(per_client.max())
+        if self.sampler.name == "by-size-with-replacement":
+            total = longest * self.cohort
+        else:
+            total = int(np.partition(per_client, -self.cohort)[-self.cohort :].sum())
+        return max(STEPS // self.lanes, min(total, total // self.lanes + longest))
+
+    def draw(self, round: int) -> tuple[np.ndarray, np.ndarray]:
+        """The cohort of a round: client ids and their weights u_k."""
+        ids = self.sampler.draw(
+            generator(self.seed, Stream.COHORT, round), self.people, self.cohort
+        )
+        return ids, weights(self.weighting, self.sampler.by_size, self.people, ids)
+
+    def chunk(self, start: int, stop: int) -> Chunk:
+        """As many of the rounds [start, stop) as fit into one chunk, at least one."""
+        chunk = self._empty(start)
+        used, round = 0, start
+        while round < min(stop, start + ROUNDS):
+            ids, u = self.draw(round)
+            batches = -(-self.people.sizes[ids] // self.batch)
+            begin, lane = lay_out(self.epochs * batches, self.lanes)
+            ends = begin + self.epochs * batches
+            if used + int(ends.max()) > len(chunk.rows):
+                break
+            place = round - start
+            self._write_steps(chunk, round, used, ids, begin, lane)
+            parts = segments_of(begin, begin + batches, ends, lane, self.lanes)
+            _write_segments(chunk, place, used, parts)
+            chunk.ids[place], chunk.weights[place] = ids, u
+            chunk.sizes[place] = self.people.sizes[ids]
+            used += int(ends.max())
+            round += 1
+        return chunk._replace(rounds=np.array(round - start, np.int32))
+
+    def _empty(self, start: int) -> Chunk:
+        steps, lanes, shape = self.steps, self.lanes, (ROUNDS, self.segments)
+        return Chunk(
+            rounds=np.array(0, np.int32),
+            first_round=np.array(start, np.int32),
+            rows=np.zeros((steps, lanes, self.batch), np.int32),
+            filled=np.zeros((steps, lanes), np.int32),
+            start=np.zeros(shape, np.int32),
+            length=np.zeros(shape, np.int32),
+            slot=np.full((*shape, lanes), self.cohort, np.int32),
+            first=np.zeros((*shape, lanes), bool),
+            last=np.zeros((*shape, lanes), bool),
+            measured=np.zeros((*shape, lanes), bool),
+            ids=np.zeros((ROUNDS, self.cohort), np.int32),
+            sizes=np.ones((ROUNDS, self.cohort)),
+            weights=np.zeros((ROUNDS, self.cohort)),
+        )
+
+    def _write_steps(
+        self,
+        chunk: Chunk,
+        round: int,
+        used: int,
+        ids: np.ndarray,
+        begin: np.ndarray,
+        lane: np.ndarray,
+    ) -> None:
+        for id, first, p in zip(ids.tolist(), begin.tolist(), lane.tolist(), strict=True):
+            own = self.rows.of(id)
+            orders = shuffles_of(own, self.seed, round, id, self.epochs) if self.shuffled else [own]
+            at = used + first
+            for order in orders:
+                full, rest = divmod(len(order), self.batch)
+                chunk.rows[at : at + full, p] = order[: full * self.batch].reshape(full, -1)
+                chunk.filled[at : at + full, p] = self.batch
+                at += full
+                if rest:
+                    # Padding repeats a row of the client: it weighs nothing and exists.
+                    chunk.rows[at, p] = order[-1]
+                    chunk.rows[at, p, :rest] = order[full * self.batch :]
+                    chunk.filled[at, p] = rest
+                    at += 1
+
+
+def planner(
+    data: FederatedData,
+    algorithm: Algorithm,
+    cohort: int,
+    seed: int,
+    split_seed: int | None = None,
+    lanes: int = 1,
+) -> Planner:
+    """The plan of one seed."""
+    rows = data.split(seed if split_seed is None else split_seed).train
+    people = population(rows.sizes)
+    chosen = effective(algorithm.sampler, people, cohort)
+    full = chosen.name == "everyone"
+    work = algorithm.work
+    return Planner(
+        rows=rows,
+        people=people,
+        sampler=chosen,
+        weighting=algorithm.weights,
+        cohort=len(people.trainable) if full else cohort,
+        epochs=work.epochs,
+        batch=work.batch_size or TILE,
+        shuffled=work.batch_size is not None,
+        lanes=lanes,
+        seed=seed,
+    )
+
+
+def cohort_of(
+    data: FederatedData, algorithm: Algorithm, cohort: int, seed: int, round: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Who takes part in a round, as client numbers, and with which weights u_k."""
+    return planner(data, algorithm, cohort, seed).draw(round)
+
+
+def shuffles_of(
+    rows: Int[np.ndarray, " rows"], seed: int, round: int, client: int, epochs: int
+) -> list[Int[np.ndarray, " rows"]]:
+    """The order in which a client visits its rows, one permutation per local epoch."""
+    draw = generator(seed, Stream.SHUFFLE, round, client)
+    return [rows[draw.permutation(len(rows))] for _ in range(epochs)]
+
+
+def lay_out(steps: Int[np.ndarray, " k"], lanes: int) -> tuple[np.ndarray, np.ndarray]:
+    """When each client begins and in which lane: the longest client to the emptiest lane.
+
+    >>> import numpy as np
+    >>> from fairfl.simulation.plan import lay_out
+    >>> [part.tolist() for part in lay_out(np.array([1, 5, 2, 3]), lanes=2)]
+    [[5, 0, 3, 0], [0, 0, 1, 1]]
+    """
+    if lanes == 1:
+        return np.concatenate([[0], np.cumsum(steps[:-1])]), np.zeros(len(steps), np.int64)
+    begin, lane = np.zeros_like(steps), np.zeros(len(steps), np.int64)
+    filled = np.zeros(lanes, steps.dtype)
+    for client in np.argsort(-steps, kind="stable"):
+        lane[client] = np.argmin(filled)
+        begin[client] = filled[lane[client]]
+        filled[lane[client]] += steps[client]
+    return begin, lane
+
+
+def segments_of(
+    begin: np.ndarray, measured_until: np.ndarray, end: np.ndarray, lane: np.ndarray, lanes: int
+) -> Segments:
+    """Cut a round wherever a client, or its first epoch, ends."""
+    stops = np.unique(np.concatenate([measured_until, end]))
+    starts = np.concatenate([[0], stops[:-1]])
+    active = (begin <= starts[:, None]) & (starts[:, None] < end)
+    segment, client = np.nonzero(active)
+    shape = (len(stops), lanes)
+    slot = np.full(shape, len(begin))
+    first, last, measured = (np.zeros(shape, bool) for _ in range(3))
+    at = (segment, lane[client])
+    slot[at] = client
+    first[at] = begin[client] == starts[segment]
+    last[at] = end[client] == stops[segment]
+    measured[at] = stops[segment] <= measured_until[client]
+    return Segments(starts, stops - starts, slot, first, last, measured)
+
+
+def _write_segments(chunk: Chunk, place: int, used: int, parts: Segments) -> None:
+    n = len(parts.start)
+    chunk.start[place, :n] = used + parts.start
+    chunk.length[place, :n] = parts.length
+    chunk.slot[place, :n] = parts.slot
+    chunk.first[place, :n] = parts.first
+    chunk.last[place, :n] = parts.last
+    chunk.measured[place, :n] = parts.measured

@@ -1,0 +1,157 @@
+"""Data sets by name: what a wrong request hears, and what the catalogue says."""
+
+import dataclasses
+import inspect
+
+import pytest
+
+from fairfl.clients.federated import from_arrays
+from fairfl.datasets import (
+    PAPER_Q,
+    Defaults,
+    Description,
+    defaults,
+    describe,
+    load,
+    names,
+    registry,
+    synthetic,
+)
+
+
+def test_the_names():
+    assert names() == ("synthetic", "synthetic-iid", "synthetic-hybrid")
+
+
+@pytest.mark.parametrize("name", names())
+def test_loading_gives_the_data_its_name(name):
+    data = load(name, clients=4)
+    assert (data.name, data.clients) == (name, 4)
+
+
+@pytest.mark.parametrize("name", names())
+def test_loading_passes_the_seed_on(name):
+    assert load(name, seed=3).fingerprint == load(name, seed=3).fingerprint
+    assert load(name, seed=3).fingerprint != load(name).fingerprint
+    assert load(name).fingerprint == load(name, seed=0).fingerprint
+
+
+def test_loading_passes_the_options_on():
+    data = load("synthetic", seed=1, alpha=2, beta=0.5, clients=7, sizes="heavy")
+    expected = synthetic.synthetic(1, alpha=2, beta=0.5, clients=7, sizes="heavy")
+    assert data.fingerprint == expected.fingerprint
+
+
+def test_the_options_named_are_the_options_taken():
+    generators = {
+        "synthetic": synthetic.synthetic,
+        "synthetic-iid": synthetic.synthetic_iid,
+        "synthetic-hybrid": synthetic.synthetic_hybrid,
+    }
+    for dataset in registry._DATASETS:
+        _, *taken = inspect.signature(generators[dataset.name]).parameters
+        assert dataset.options == tuple(taken)
+
+
+@pytest.mark.parametrize(
+    ("request_", "sentence"),
+    [
+        (
+            {"name": "sythetic-iid"},
+            r"there is no data set 'sythetic-iid'; did you mean 'synthetic-iid' or .*\? "
+            r"the known ones are synthetic, synthetic-iid, synthetic-hybrid$",
+        ),
+        ({"name": "SYNTHETIC_HYBRID"}, r"did you mean 'synthetic-hybrid'"),
+        (
+            {"name": "weather"},
+            r"there is no data set 'weather'; the known ones are synthetic, ",
+        ),
+        (
+            {"name": "synthetic", "client": 5},
+            r"'synthetic' has no option 'client'; the options it has are "
+            r"alpha, beta, clients, sizes$",
+        ),
+        (
+            {"name": "synthetic-iid", "alpha": 1.0},
+            r"'synthetic-iid' has no option 'alpha'; the options it has are clients, sizes$",
+        ),
+        ({"name": "synthetic", "clients": 0}, r"clients=0 must be a whole number of at least 1"),
+        ({"name": "synthetic-iid", "clients": -3}, r"clients=-3 must be"),
+        ({"name": "synthetic-hybrid", "clients": 2.5}, r"clients=2.5 must be a whole number"),
+        ({"name": "synthetic", "alpha": -1}, r"alpha=-1 must be a standard deviation"),
+        ({"name": "synthetic", "beta": float("nan")}, r"beta=nan must be .* at least 0"),
+        ({"name": "synthetic", "beta": float("inf")}, r"beta=inf must be a .* finite number"),
+        ({"name": "synthetic", "sizes": "huge"}, r"sizes='huge' .* use 'paper' .* or 'heavy'"),
+        ({"name": "synthetic", "seed": -1}, r"seed=-1 must be a whole number from 0"),
+        ({"name": "synthetic", "seed": 2**64}, r"seed=18446744073709551616 must be"),
+    ],
+)
+def test_a_wrong_request_hears_a_sentence(request_, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        load(**request_)
+
+
+def test_the_catalogue_counts_what_is_loaded():
+    for description in describe():
+        data = load(description.name)
+        assert (description.clients, description.rows) == (data.clients, len(data.y))
+        assert description.present
+    assert tuple(description.name for description in describe()) == names()
+
+
+def test_every_entry_says_where_it_comes_from_in_one_line():
+    for description in describe():
+        for text in (description.title, description.source, description.licence):
+            assert text
+            assert "\n" not in text
+
+
+def entry(present, loaded):
+    def read(seed, data_dir):
+        loaded.append((seed, data_dir))
+        return from_arrays({"a": ([[1.0], [2.0]], [0, 1])})
+
+    return registry.DataSet("filed", "a title", "a source", "a licence", read, (), present)
+
+
+def with_entry(monkeypatch, dataset):
+    monkeypatch.setattr(registry, "_DATASETS", (dataset,))
+    monkeypatch.setattr(registry, "_BY_NAME", {dataset.name: dataset})
+
+
+def test_a_set_of_files_is_one_more_value(monkeypatch, tmp_path):
+    loaded = []
+    with_entry(monkeypatch, entry(lambda folder: folder == tmp_path, loaded))
+    (description,) = describe(str(tmp_path))
+    assert description == Description("filed", "a title", 1, 2, "a source", "a licence", True)
+    assert load("filed", seed=4, data_dir=tmp_path).name == "filed"
+    assert loaded == [(0, tmp_path), (4, tmp_path)]
+    with pytest.raises(ValueError, match="has no option 'clients'; the options it has are none"):
+        load("filed", clients=3)
+
+
+def test_what_is_not_present_is_described_without_being_loaded(monkeypatch, tmp_path):
+    loaded = []
+    with_entry(monkeypatch, entry(lambda folder: False, loaded))
+    (description,) = describe(tmp_path)
+    assert (description.clients, description.rows, description.present) == (None, None, False)
+    assert loaded == []
+
+
+def test_the_papers_settings():
+    assert PAPER_Q == (0.001, 0.01, 0.1, 0.5, 1, 2, 5, 10, 15)
+    for name in ("synthetic", "synthetic-iid", "synthetic-hybrid"):
+        assert dataclasses.asdict(defaults(name)) == {
+            "model": "softmax",
+            "learning_rate": 0.1,
+            "batch_size": 10,
+            "cohort": 10,
+            "epochs": 1,
+            "rounds": 10_000,
+            "q": 1.0,
+        }
+
+
+def test_own_data_has_settings_to_begin_with():
+    assert defaults("visits.parquet") == Defaults()
+    assert Defaults().rounds < defaults("synthetic").rounds
