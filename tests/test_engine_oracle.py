@@ -158,10 +158,17 @@ def relative_error(found: np.ndarray, wanted: np.ndarray) -> float:
     return float(np.linalg.norm(found - wanted) / np.linalg.norm(wanted))
 
 
-def worst_error(case: Case, x64: bool) -> float:
+def worst_error(case: Case, x64: bool, lanes: int | None = None) -> float:
     data, model, _, _ = problem_of(case.model)
     result = fairfl.train(
-        data, model, algorithm_of(case), rounds=ROUNDS, cohort=case.cohort, seed=SEED, x64=x64
+        data,
+        model,
+        algorithm_of(case),
+        rounds=ROUNDS,
+        cohort=case.cohort,
+        seed=SEED,
+        x64=x64,
+        lanes=lanes,
     )
     assert [member["q"] for member in result.experiments] == Q
     wanted = expected_for_every_q(case)
@@ -198,6 +205,12 @@ def test_every_member_of_a_sweep_agrees_on_its_own_split():
         problem = problems[member["seed"]]
         wanted = expected(problem, start, case, member["q"], member["learning_rate"])
         assert relative_error(flat(result.params, i), wanted) < 1e-9
+
+
+@pytest.mark.parametrize("lanes", [1, 4])
+def test_every_number_of_lanes_agrees(lanes):
+    case = Case("softmax", "everyone", "equal", 12, 3, 10)
+    assert worst_error(case, x64=True, lanes=lanes) < 1e-9
 
 
 @pytest.mark.parametrize("work", ["fedavg", "fedsgd"])

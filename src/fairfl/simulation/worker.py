@@ -22,7 +22,7 @@ from fairfl.algorithms.algorithm import with_lipschitz
 from fairfl.algorithms.work import Hyper
 from fairfl.clients import FederatedData
 from fairfl.clients.randomness import Stream, generator
-from fairfl.models.model import Model, Params
+from fairfl.models.model import Model, Params, stack
 from fairfl.simulation.evaluation import Blocks, Evaluation, blocks_of, evaluate
 from fairfl.simulation.local import Client, DeviceChunk, Rows
 from fairfl.simulation.plan import ROUNDS, Planner, planner
@@ -206,13 +206,13 @@ def hyper_arrays(members: tuple[Mapping[str, float], ...]) -> Hyper:
 def initial_model(model: Model, seed: int, members: int) -> Params:
     """The seed's first parameters, once per member; the axis of members is last."""
     number = int(generator(seed, Stream.MODEL).integers(2**31))
-    first = model.init(jax.random.key(number))
-    return jax.tree.map(
-        lambda leaf: jnp.repeat(
-            jnp.asarray(leaf, jnp.result_type(float))[..., None], members, axis=-1
-        ),
-        first,
-    )
+    one = model.init(jax.random.key(number))
+
+    def copies(leaf: Array) -> Array:
+        real = jnp.asarray(leaf, jnp.result_type(float))
+        return jnp.repeat(real[..., None], members, axis=-1)
+
+    return stack(model, members).pack(jax.tree.map(copies, one))
 
 
 def first(task: Task, bench: Bench, hyper: Hyper) -> Carry:
