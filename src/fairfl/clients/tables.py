@@ -15,7 +15,7 @@ import zlib
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -47,6 +47,9 @@ REAL = {"FLOAT", "DOUBLE"}
 PLAIN = WHOLE | REAL | {"BOOLEAN"}
 WIDE = {"HUGEINT", "UHUGEINT", "BIGNUM", "VARINT"}
 TEXT = {"VARCHAR", "JSON", "UUID", '"NULL"'}
+# A sample of whole numbers or dates cannot tell that a later row has a fraction or a time of day,
+# and DuckDB rounds those silently.
+WIDER = {"BIGINT": "DOUBLE", "DATE": "TIMESTAMP"}
 READABLE_AS: dict[Kind, set[Kind]] = {
     "number": {"number", "boolean", "category"},
     "boolean": {"number", "boolean", "category"},
@@ -109,7 +112,7 @@ class Preprocessing:
 
         A category that training never saw is all zeros. The label column may be absent or empty.
         """
-        with _opened(table, self._text_columns()) as source:
+        with _opened(table, self._text_columns(), {self.client, self.label}) as source:
             _check_columns_present(source, self)
             owner, ids = _clients(source, self.client, self.client_as_text)
             names = np.array(ids, object if self.client_as_text else None)
@@ -216,7 +219,7 @@ def load_table(
     features: 1
     """
     _check_fractions(split)
-    with _opened(source) as rows:
+    with _opened(source, as_written={client, label}) as rows:
         names = _feature_columns(rows, client, label, features)
         as_text = rows.types[client] not in PLAIN
         owner, ids = _clients(rows, client, as_text)
@@ -343,7 +346,7 @@ def _categories(source: "_Source", name: str, remedy: str) -> tuple[str, ...]:
     found = () if about > 2 * MOST_CATEGORIES else source.distinct(value, by=value)
     if about > 2 * MOST_CATEGORIES or len(found) > MOST_CATEGORIES:
         raise ValueError(
-            f"column {name!r} looks like an identifier: it holds about {max(about, len(found)):,} "
+            f"column {name!r} looks like an identifier: it holds about {len(found) or about:,} "
             f"different texts and at most {MOST_CATEGORIES:,} can be categories; {remedy}"
         )
     return found
@@ -431,15 +434,24 @@ def _labels(
     _check_no_blanks(source, name, "label")
     if _kind(source.types[name]) in ("number", "boolean"):
         return _numeric_labels(source, name, task)
-    numeric = _kind(source.types[name]) == "category" and _holds_numbers(source, name)
-    if task != "regression":
-        return _text_labels(source, name, task)
-    if not numeric:
+    if _kind(source.types[name]) == "category" and _holds_numbers(source, name):
+        return _labels_in_digits(source, name, task)
+    if task == "regression":
         raise ValueError(
             f"task='regression' needs numbers but the label column {name!r} holds "
-            f"{source.first('true', source.value(name))[1]!r}; leave task out to predict classes"
+            f"{source.cell(source.value(name), 0)!r}; leave task out to predict classes"
         )
-    return _encoded(_numbers(source, name, "number"), task)
+    return _text_labels(source, name, task)
+
+
+def _labels_in_digits(
+    source: "_Source", name: str, task: Task | None
+) -> tuple[np.ndarray, np.ndarray | None, Task]:
+    """Text that is all numbers: classes as they are written, unless there are fractions."""
+    values = _numbers(source, name, "number")
+    if task == "regression" or (task is None and (values != np.round(values)).any()):
+        return _encoded(values, task)
+    return _text_labels(source, name, task)
 
 
 def _numeric_labels(
@@ -502,12 +514,12 @@ def _positions(
 def _check_known(
     source: "_Source", name: str, y: Int[np.ndarray, " rows"], classes: tuple[Class, ...]
 ) -> None:
-    unknown = np.flatnonzero(y < 0)
-    if len(unknown):
+    if (y < 0).any():
+        row = int(np.argmax(y < 0))
         raise ValueError(
-            f"the label column {name!r} holds {source.cell(source.value(name), unknown[0])!r} in "
-            f"row {unknown[0] + 1:,} but training knew {_listed(classes)}; correct it, or leave "
-            "the label column out to predict it"
+            f"the label column {name!r} holds {source.cell(source.value(name), row)!r} in row "
+            f"{row + 1:,} but training knew {_listed(classes)}; correct it, or leave the label "
+            "column out to predict it"
         )
 
 
@@ -646,8 +658,14 @@ class _Source:
 
 
 @contextmanager
-def _opened(source: Any, as_text: Collection[str] = ()) -> Iterator[_Source]:
-    """The table in DuckDB; whatever DuckDB says about it becomes one sentence."""
+def _opened(
+    source: Any, as_text: Collection[str] = (), as_written: Collection[str] = ()
+) -> Iterator[_Source]:
+    """The table in DuckDB; whatever DuckDB says about it becomes one sentence.
+
+    A CSV file has no types. `as_text` columns stay text, and `as_written` ones become whole numbers
+    only where that changes no character, so that a client called 007 or 1.10 keeps its name.
+    """
     place = str(source) if _is_path(source) else "the table"
     files = _files(Path(source).expanduser()) if _is_path(source) else None
     with tempfile.TemporaryDirectory(prefix="fairfl-") as spill, duckdb.connect() as connection:
@@ -657,7 +675,7 @@ def _opened(source: Any, as_text: Collection[str] = ()) -> Iterator[_Source]:
             if files is None:
                 _register(connection, source)
             else:
-                _read(connection, files, as_text)
+                _read(connection, files, as_text, as_written)
             yield _described_source(place, connection)
         except duckdb.Error as error:
             raise ValueError(
@@ -672,14 +690,17 @@ def _described_source(place: str, connection: duckdb.DuckDBPyConnection) -> _Sou
     source = _Source(place, connection, types, rows=0)
     rows = source.one("count(*)")
     if rows == 0:
-        raise ValueError(f"{place} has no rows; give a table with at least one row per client")
+        raise ValueError(
+            f"{place} has the columns {_listed(types)} but no rows; give a table with at least "
+            f"one row per client{_doubt(place)}"
+        )
     return _Source(place, connection, types, rows)
 
 
 def _register(connection: duckdb.DuckDBPyConnection, source: Any) -> None:
     sentence = (
-        f"source is a {type(source).__name__}, which is no table; give a path, an Arrow table, "
-        "or a pandas or polars DataFrame"
+        f"source is a {type(source).__name__}, which cannot be read as a table; give a path, "
+        "an Arrow table, or a pandas or polars DataFrame"
     )
     # Every column is a pass of its own, and a stream can be read only once.
     if not hasattr(source, "__len__"):
@@ -727,7 +748,10 @@ def _format(path: Path) -> str | None:
 
 
 def _read(
-    connection: duckdb.DuckDBPyConnection, files: list[Path], as_text: Collection[str]
+    connection: duckdb.DuckDBPyConnection,
+    files: list[Path],
+    as_text: Collection[str],
+    as_written: Collection[str],
 ) -> None:
     for path in files:
         _check_gzip(path)
@@ -739,28 +763,60 @@ def _read(
         case "json":
             # A key that is rare, or that first appears late, is a column like any other.
             rare = "map_inference_threshold = -1, field_appearance_threshold = 0"
-            _store(connection, f"read_json({together}, sample_size = -1, {rare})")
+            table = f"read_json({together}, sample_size = -1, {rare})"
+            connection.execute(f"CREATE TEMP TABLE source AS SELECT * FROM {table}")
         case _:
-            _read_csv(connection, f"{together}, header = true", as_text)
+            # The first quote may come after the rows that DuckDB looks at.
+            arguments = f"""{together}, header = true, quote = '"', escape = '"'"""
+            _read_csv(connection, arguments, {*as_text, *as_written})
+            _number(connection, {*as_written} - {*as_text})
 
 
 def _read_csv(
     connection: duckdb.DuckDBPyConnection, arguments: str, as_text: Collection[str]
 ) -> None:
-    """The types of columns are guessed from the first rows, and from all rows if that fails."""
-    if as_text:
-        header = connection.execute(f"DESCRIBE SELECT * FROM read_csv({arguments})").fetchall()
-        text = ", ".join(f"{_literal(name)}: 'VARCHAR'" for name, *_ in header if name in as_text)
-        arguments += f", types = {{{text}}}" if text else ""
+    """A pass per column would parse the text once per column, so it is parsed into `cells`.
+
+    DuckDB guesses types from the first 20,480 rows. Where a later row does not fit, all rows are
+    looked at, which takes several times as long.
+    """
     try:
-        _store(connection, f"read_csv({arguments})")
-    except duckdb.Error:
-        _store(connection, f"read_csv({arguments}, sample_size = -1)")
+        types = _csv_types(connection, arguments, as_text, WIDER)
+        connection.execute(f"CREATE TEMP TABLE cells AS SELECT * FROM read_csv({types})")
+    except duckdb.ConversionException:
+        types = _csv_types(connection, f"{arguments}, sample_size = -1", as_text, {})
+        connection.execute(f"CREATE TEMP TABLE cells AS SELECT * FROM read_csv({types})")
 
 
-def _store(connection: duckdb.DuckDBPyConnection, table: str) -> None:
-    # Text files are parsed once; a pass per column would parse them once per column.
-    connection.execute(f"CREATE TEMP TABLE source AS SELECT * FROM {table}")
+def _csv_types(
+    connection: duckdb.DuckDBPyConnection,
+    arguments: str,
+    as_text: Collection[str],
+    wider: dict[str, str],
+) -> str:
+    """The arguments of `read_csv`, with the types that are not to be guessed."""
+    guessed = connection.execute(f"DESCRIBE SELECT * FROM read_csv({arguments})").fetchall()
+    types = {name: "VARCHAR" if name in as_text else wider.get(type) for name, type, *_ in guessed}
+    given = ", ".join(f"{_literal(name)}: '{type}'" for name, type in types.items() if type)
+    return f"{arguments}, types = {{{given}}}" if given else arguments
+
+
+def _number(connection: duckdb.DuckDBPyConnection, names: Collection[str]) -> None:
+    """`source` shows the cells, and as numbers those that are written as numbers are."""
+    header = [name for name, *_ in connection.execute("DESCRIBE SELECT * FROM cells").fetchall()]
+    texts = {name: f"nullif(trim({_quoted(name)}), '')" for name in header if name in names}
+    whole = "-?(0|[1-9][0-9]{0,17})"
+    numbered = [
+        f"CAST({text} AS BIGINT) AS {_quoted(name)}"
+        for name, text in texts.items()
+        if _of_cells(connection, f"bool_and(regexp_full_match({text}, '{whole}'))")
+    ]
+    replaced = f"REPLACE ({', '.join(numbered)})" if numbered else ""
+    connection.execute(f"CREATE VIEW source AS SELECT * {replaced} FROM cells")
+
+
+def _of_cells(connection: duckdb.DuckDBPyConnection, expression: str) -> Any:
+    return connection.execute(f"SELECT {expression} FROM cells").fetchall()[0][0]
 
 
 def _check_gzip(path: Path) -> None:
@@ -807,7 +863,14 @@ def _check_column(source: _Source, name: str, argument: str) -> None:
     raise ValueError(
         f"{argument}={name!r} is no column of {source.place}, which has {_listed(source.types)}; "
         + (f"did you mean {' or '.join(map(repr, near))}?" if near else "name one of these")
+        + ("" if near else _doubt(source.place))
     )
+
+
+def _doubt(place: str) -> str:
+    """What may have happened to the header of a CSV file that is not the expected one."""
+    hidden = " (a row with more or fewer cells than the others can hide the header)"
+    return hidden if Path(place.removesuffix(".gz")).suffix.lower() in (".csv", ".tsv") else ""
 
 
 def _check_columns_present(source: _Source, preprocessing: Preprocessing) -> None:
@@ -876,6 +939,8 @@ def _near(path: Path) -> str:
 
 
 def _first_words(error: duckdb.Error) -> str:
-    """DuckDB's own words without the advice and the SQL that follow them."""
-    first = str(error).split("\n\n")[0]
-    return " ".join(first.split())[:300].rstrip(".")
+    """DuckDB's own words without advice, SQL and other people's data."""
+    lines = str(error).split("\n\n")[0].splitlines()
+    told = takewhile(lambda line: not line.startswith("Possible"), lines)
+    words = " ".join(line for line in told if not line.startswith("Original Line"))
+    return " ".join(words.split(". ")[0].split())[:300].rstrip(".")

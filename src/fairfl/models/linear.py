@@ -174,9 +174,7 @@ MANY_SOFTMAX = Stacked(_softmax_losses, _softmax_correct, _softmax_gradient)
 # product needs a transpose (measured: 1.7x on mini-batches of ten).
 
 
-def _one_logits(
-    params: Weights, x: Float[Array, "rows features"]
-) -> Float[Array, "classes rows"]:
+def _one_logits(params: Weights, x: Float[Array, "rows features"]) -> Float[Array, "classes rows"]:
     return jnp.einsum("cd,rd->cr", params["weights"][..., 0], x) + params["bias"]
 
 

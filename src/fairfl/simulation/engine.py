@@ -17,11 +17,11 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from fairfl.algorithms import Algorithm
-from fairfl.algorithms.samplers import population
-from fairfl.clients import FederatedData
+from fairfl.clients import FederatedData, Rows
 from fairfl.metrics import Fairness, fairness, fairness_of_losses
 from fairfl.models.model import Model
 from fairfl.simulation.evaluation import Evaluation
+from fairfl.simulation.plan import Planner, lay_out, planner
 from fairfl.simulation.round import Carry, Info
 from fairfl.simulation.worker import (
     DATA,
@@ -41,6 +41,9 @@ WIDEST = 40
 SECONDS = 0.7
 """How long a worker keeps a group before it reports: progress, fairness, Ctrl-C."""
 
+LANE_COST, MOST_LANES = 0.45, 5
+"""Measured on two CPUs for the softmax model and the SVM; see benchmarks/engine.py."""
+
 CLIENTS_IN_HISTORY = 10_000
 """Above so many clients only the last evaluation keeps every client's accuracy and loss."""
 
@@ -59,6 +62,7 @@ class Settings:
     width: int
     lanes: int
     x64: bool
+    sampler: str
 
 
 @dataclass
@@ -100,8 +104,10 @@ def settings(
     x64: bool,
 ) -> Settings:
     """Check what a user asked for and fill in what follows from it."""
-    _check_cohort(data, algorithm, cohort, seeds[0] if split_seed is None else split_seed)
+    rows = data.split(seeds[0] if split_seed is None else split_seed).train
+    _check_cohort(rows, algorithm, cohort)
     chosen = width or group_width(len(algorithm.experiments), len(seeds))
+    plan = planner(rows, algorithm, cohort, seeds[0])
     return Settings(
         rounds=rounds,
         cohort=cohort,
@@ -109,15 +115,16 @@ def settings(
         split_seed=split_seed,
         evaluate_every=evaluate_every,
         width=chosen,
-        lanes=lanes or lane_count(model, chosen),
+        lanes=lanes or (lane_count(plan) if chosen == 1 and model.stacked else 1),
         x64=x64,
+        sampler=plan.sampler.name,
     )
 
 
-def _check_cohort(data: FederatedData, algorithm: Algorithm, cohort: int, split: int) -> None:
+def _check_cohort(rows: Rows, algorithm: Algorithm, cohort: int) -> None:
     if algorithm.sampler.name in ("everyone", "by-size-with-replacement"):
         return
-    trainable = len(population(data.split(split).train.sizes).trainable)
+    trainable = int((rows.sizes > 0).sum())
     if cohort > trainable:
         raise ValueError(
             f"cohort={cohort} is larger than the {trainable} clients that have training rows; "
@@ -138,11 +145,19 @@ def group_width(experiments: int, seeds: int) -> int:
     return -(-experiments // groups)
 
 
-def lane_count(model: Model, width: int) -> int:
-    """Clients side by side: more for a single linear model, one where experiments fill the loop."""
-    if model.stacked is None or width >= 4:
-        return 1
-    return 3 if width == 1 else 2
+def lane_count(plan: Planner) -> int:
+    """Clients side by side for a model that trains alone: what makes its first rounds shortest.
+
+    One step of P lanes costs about 1 + LANE_COST (P - 1) steps of one; a round takes as many as its
+    fullest lane. With one client that outweighs all others, more lanes only idle.
+    """
+    steps = [-(-plan.people.sizes[plan.draw(round)[0]] // plan.batch) for round in range(16)]
+
+    def cost(lanes: int) -> float:
+        fullest = sum(int(np.max(lay_out(s, lanes)[0] + s)) for s in steps)
+        return fullest * (1 + LANE_COST * (lanes - 1))
+
+    return min(range(1, min(MOST_LANES, plan.cohort) + 1), key=cost)
 
 
 def groups_of(

@@ -164,16 +164,8 @@ class Planner:
                     at += 1
 
 
-def planner(
-    data: FederatedData,
-    algorithm: Algorithm,
-    cohort: int,
-    seed: int,
-    split_seed: int | None = None,
-    lanes: int = 1,
-) -> Planner:
-    """The plan of one seed."""
-    rows = data.split(seed if split_seed is None else split_seed).train
+def planner(rows: Rows, algorithm: Algorithm, cohort: int, seed: int, lanes: int = 1) -> Planner:
+    """The plan of one seed over the training rows of its split."""
     people = population(rows.sizes)
     chosen = effective(algorithm.sampler, people, cohort)
     full = chosen.name == "everyone"
@@ -196,7 +188,7 @@ def cohort_of(
     data: FederatedData, algorithm: Algorithm, cohort: int, seed: int, round: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Who takes part in a round, as client numbers, and with which weights u_k."""
-    return planner(data, algorithm, cohort, seed).draw(round)
+    return planner(data.split(seed).train, algorithm, cohort, seed).draw(round)
 
 
 def shuffles_of(

@@ -226,15 +226,15 @@ def _bench(task: Task, data: FederatedData) -> Bench:
 
 
 def _open(task: Task, data: FederatedData) -> Bench:
-    split_seed = task.seed if task.split_seed is None else task.split_seed
-    plan = planner(data, task.algorithm, task.cohort, task.seed, split_seed, task.lanes)
+    split = data.split(task.seed if task.split_seed is None else task.split_seed)
+    plan = planner(split.train, task.algorithm, task.cohort, task.seed, task.lanes)
     x, y = ROWS.get((task.data, task.x64), lambda: _on_device(data))
     number = int(generator(task.seed, Stream.NOISE).integers(2**31))
     return Bench(
         plan=plan,
         parts=PARTS.get(task.run, lambda: _parts(task)),
         rows=Rows(x, y, jax.random.key(number)),
-        blocks=blocks_of(data.split(split_seed)),
+        blocks=blocks_of(split),
     )
 
 
