@@ -20,6 +20,8 @@ Nord,,true,,1
 Alt,70,true,Bonn,0
 Nord,50,false,Aachen,1
 """
+# DuckDB guesses from the first 20,480 rows of a text file; what follows must count all the same.
+LATE = 30_000
 BY_HOSPITAL = {"client": "hospital", "label": "readmitted"}
 
 
@@ -214,6 +216,13 @@ def test_clients_are_sorted_by_value(arrow, names, expected):
     assert [owner[row] for row in first] == list(by_row.values())
 
 
+def test_clients_of_a_categorical_column_are_sorted_by_name(pandas):
+    hospital = pandas.Categorical(["b", "a", "c"], categories=["c", "b", "a"])
+    frame = pandas.DataFrame({"h": hospital, "v": [1, 2, 3], "y": [0, 1, 2]})
+    data = from_table(frame, **AB)
+    assert (data.ids, data.y.tolist()) == (("a", "b", "c"), [1, 0, 2])
+
+
 def test_the_order_of_a_large_table_is_its_own(arrow, tmp_path):
     n = 300_000
     owner = np.random.default_rng(0).integers(0, 50, n)
@@ -311,10 +320,6 @@ def test_a_polars_frame_is_a_table(write):
     assert data.fingerprint == from_table(path, **BY_HOSPITAL).fingerprint
 
 
-# DuckDB looks at the first 20,480 rows of a CSV file; what follows them must count all the same.
-LATE = 30_000
-
-
 def test_a_fraction_after_many_whole_numbers_is_not_rounded(write):
     path = write(csv_of([0] * LATE + [0.25, 0.5]))
     assert len(np.unique(from_table(path, **AB).x)) == 3
@@ -369,15 +374,30 @@ def test_clients_and_classes_of_a_csv_file_are_what_is_written(write, names, exp
 
 
 def test_keys_that_appear_late_or_rarely_are_columns(write):
-    lines = [{"h": i % 2, "y": i % 2, f"k{i}": 1} for i in range(300)]
-    path = write("\n".join(map(json.dumps, lines)), "rare.jsonl")
-    assert len(load_table(path, **AB).preprocessing.columns) == 300
+    rare = [{"h": i % 2, "y": i % 2, f"k{i}": 1} for i in range(300)]
+    late = [{"h": i % 2, "y": i % 2} | ({"late": 1} if i == LATE else {}) for i in range(LATE + 1)]
+    for lines, columns in ((rare, 300), (late, 1)):
+        path = write("\n".join(map(json.dumps, lines)), "rows.jsonl")
+        assert len(load_table(path, **AB).preprocessing.columns) == columns
 
 
-def test_files_of_a_folder_may_have_their_columns_in_another_order(write, tmp_path):
-    write("h,v,y\na,1,0\n", "folder/1.csv")
-    write("y,h,v\n1,b,3\n", "folder/2.csv")
-    assert from_table(tmp_path / "folder", **AB).x.tolist() == [[-1], [1]]
+def test_files_of_a_folder_may_differ_in_their_columns(write, tmp_path, arrow):
+    write("h,v,y\na,1,0\n", "csv/1.csv")
+    write("y,w,h,v\n1,x,b,3\n", "csv/2.csv")
+    write("", "parquet/1.parquet")
+    parquet(arrow, tmp_path / "parquet" / "1.parquet", {"h": ["a"], "v": [1], "y": [0]})
+    second = {"y": [1], "w": ["x"], "h": ["b"], "v": [3]}
+    parquet(arrow, tmp_path / "parquet" / "2.parquet", second)
+    for folder in ("csv", "parquet"):
+        table = load_table(tmp_path / folder, **AB)
+        assert table.preprocessing.features == ("v", "w = x", "w is missing")
+        assert table.data.x.tolist() == [[-1, 0, 1], [1, 1, 0]]
+
+
+def test_a_folder_is_read_in_the_order_of_its_names(write, tmp_path):
+    for part in (2, 1, 3):
+        write(f"h,v,y\na,{part},{part}\n", f"folder/{part}.csv")
+    assert from_table(tmp_path / "folder", **AB).y.tolist() == [0, 1, 2]
 
 
 NASTY = [
@@ -408,8 +428,8 @@ def test_no_column_name_is_sql(arrow, tmp_path):
 
 @pytest.mark.parametrize("name", ["it's", "a[1]", "b*", "q?", "x'); DROP TABLE y; --", "a=1", "é"])
 def test_no_path_is_sql_or_a_pattern(write, tmp_path, name):
-    (tmp_path / "a1").mkdir()
-    write(csv_of([9] * 6), "a1/b.csv")
+    decoy = name.replace("[1]", "1").replace("*", "b").replace("?", "q")
+    write(csv_of([9] * 6, w=[1] * 6), f"{decoy}/{decoy}.csv")
     path = write(csv_of([1, 2]), f"{name}/{name}.csv")
     for source in (path, tmp_path / name):
         table = load_table(source, **AB)
@@ -488,12 +508,19 @@ def test_new_rows_are_read_as_training_read_them(trained, write):
 
 
 def test_codes_of_training_stay_text_in_new_rows(write):
-    old = "h,code,y\n07,01,01\nA,B,x\n"
+    old = "h,code,y\n07,01,01\nA,B,x\n7,1,1\n"
     table = load_table(write(old), **AB)
-    rows = table.preprocessing.apply(write("h,code,y\n07,01,01\n", "new.csv"))
-    assert rows.clients.tolist() == ["07"]
-    assert rows.x.tolist() == [[1, 0]]
-    assert rows.y.tolist() == [0]
+    for row, (h, code, y) in {1: ("07", "01", "01"), 2: ("7", "1", "1")}.items():
+        rows = table.preprocessing.apply(write(f"h,code,y\n{h},{code},{y}\n", "new.csv"))
+        assert rows.clients.tolist() == [h]
+        assert rows.x.tolist() == [[row == 1, row == 2, 0]]
+        assert rows.y.tolist() == [row - 1]
+
+
+def test_an_unknown_category_is_all_zeros(write):
+    table = load_table(write(csv_of(["a", "b"])), **AB)
+    new = write("h,v\nA,c\nA,b\nA,\n", "new.csv")
+    assert table.preprocessing.apply(new).x.tolist() == [[0, 0], [0, 1], [0, 0]]
 
 
 def test_an_empty_label_column_is_no_label(trained, write):
@@ -698,6 +725,13 @@ def test_an_identifier(arrow, values, told):
     assert from_table(frame, **AB, features=["v"]).x.shape == (values, 1)
 
 
+def test_the_texts_of_an_identifier_are_never_listed(arrow, monkeypatch):
+    n = 100_000
+    frame = arrow.table({"h": [1] * n, "id": [f"{i}x" for i in range(n)], "y": np.arange(n) % 2})
+    monkeypatch.setattr(tables._Source, "distinct", None)
+    assert "column 'id' looks like an identifier" in mistake(frame, **AB)
+
+
 def test_a_thousand_categories_are_categories(arrow):
     n = 1_000
     names = [f"{i:04}x" for i in range(n)]
@@ -825,7 +859,12 @@ def test_features_that_do_not_fit_into_memory(write, monkeypatch):
 
 def test_nothing_is_left_behind(write, tmp_path, monkeypatch):
     path = write(VISITS)
+    (tmp_path / "spill").mkdir()
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "spill"))
+    with tables._opened(path) as source:
+        spill = source.one("current_setting('temp_directory')")
+    assert spill.startswith(str(tmp_path / "spill"))
     from_table(path, **BY_HOSPITAL)
-    assert [file.name for file in tmp_path.iterdir()] == ["visits.csv"]
+    assert not list((tmp_path / "spill").iterdir())
+    assert len(list(tmp_path.iterdir())) == 2

@@ -1,6 +1,7 @@
 """FederatedData: the rows of all clients back to back, with offsets; splits as row indices."""
 
 import hashlib
+import itertools
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -99,7 +100,7 @@ class FederatedData:
         fractions = self.fractions or (1.0, 0.0, 0.0)
         order = np.empty(len(self.y), np.int32)
         roles = np.empty(len(self.y), np.int8)
-        for client, (start, stop) in enumerate(zip(self.offsets, self.offsets[1:], strict=False)):
+        for client, (start, stop) in enumerate(itertools.pairwise(self.offsets.tolist())):
             draw = generator(seed, Stream.SPLIT, client=client)
             order[start:stop] = start + draw.permutation(stop - start)
             roles[start:stop] = np.repeat(

@@ -112,19 +112,15 @@ class Preprocessing:
 
         A category that training never saw is all zeros. The label column may be absent or empty.
         """
-        with _opened(table, self._text_columns(), {self.client, self.label}) as source:
+        # Without this a CSV file whose categories happen to be 1 and 2 would be read as numbers.
+        text = {column.name for column in self.columns if column.kind == "category"}
+        with _opened(table, text, {self.client, self.label}) as source:
             _check_columns_present(source, self)
             owner, ids = _clients(source, self.client, self.client_as_text)
             names = np.array(ids, object if self.client_as_text else None)
             y = _known_labels(source, self)
             x = _features(source, self.columns, slice(None))
         return NewRows(x, names[owner], y)
-
-    def _text_columns(self) -> set[str]:
-        # Without this a CSV file that holds only "01" and "02" would be read as numbers.
-        names = {column.name for column in self.columns if column.kind == "category"}
-        names |= {self.client} if self.client_as_text else set()
-        return names | ({self.label} if _has_text_classes(self) else set())
 
     def describe(self) -> list[str]:
         """What was done, one line per column."""
@@ -279,7 +275,7 @@ def _chosen(features: Sequence[str], source: "_Source", client: str, label: str)
                 f"column {name!r} holds {source.types[name]} values, which cannot be a feature; "
                 "take it out of features"
             )
-    return list(dict.fromkeys(features))
+    return list(features)
 
 
 def _fitted(
@@ -769,7 +765,7 @@ def _read(
             # The first quote may come after the rows that DuckDB looks at.
             arguments = f"""{together}, header = true, quote = '"', escape = '"'"""
             _read_csv(connection, arguments, {*as_text, *as_written})
-            _number(connection, {*as_written} - {*as_text})
+            _number(connection, as_written)
 
 
 def _read_csv(

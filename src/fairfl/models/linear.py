@@ -9,13 +9,14 @@ from functools import lru_cache, partial
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.lax import optimization_barrier as materialise
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from fairfl.clients import FederatedData
 from fairfl.models.model import Model, Reduction, Stacked
 
-Weights = dict[str, Array]
+Weights = dict[str, Array | np.ndarray]
 
 
 def softmax_regression(data: FederatedData) -> Model:
@@ -33,7 +34,7 @@ def softmax_regression(data: FederatedData) -> Model:
     return _softmax(features, classes, data.task)
 
 
-def linear_svm(data: FederatedData, reduction: Reduction = "sum") -> Model:
+def linear_svm(data: FederatedData, reduction: str = "sum") -> Model:
     """The paper's linear SVM: hinge losses + 0.5 |weights|^2 once per batch; class 0 is -1.
 
     reduction="sum" is the reference's loss for Vehicle: F_k grows with the client's size.
@@ -52,7 +53,7 @@ def linear_svm(data: FederatedData, reduction: Reduction = "sum") -> Model:
         )
     if reduction not in ("mean", "sum"):
         raise ValueError(f"reduction={reduction!r} is neither 'mean' nor 'sum'; choose one")
-    return _svm(features, reduction)
+    return _svm(features, "mean" if reduction == "mean" else "sum")
 
 
 def shapes(data: FederatedData, model: str) -> tuple[int, int]:

@@ -6,9 +6,10 @@ from typing import Any, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float, PRNGKeyArray, PyTree, Shaped
 
-Params = PyTree[Array]
+Params = PyTree[Array | np.ndarray]
 Reduction = Literal["mean", "sum"]
 Task = Literal["binary", "multiclass", "regression"]
 Batch = Shaped[Array, "rows ..."]
