@@ -2,7 +2,8 @@
 
 from fairfl import datasets, models
 from fairfl.algorithms import Algorithm, fedavg, fedsgd, fixed_step, q_fedavg, q_fedsgd
-from fairfl.clients import FederatedData, from_arrays
+from fairfl.choice import Choice, choose_q
+from fairfl.clients import FederatedData, from_arrays, from_table, load_table
 from fairfl.metrics import Fairness, fairness, interval, paired_interval
 from fairfl.models import Model
 from fairfl.runs import Result, train
@@ -11,17 +12,21 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Algorithm",
+    "Choice",
     "Fairness",
     "FederatedData",
     "Model",
     "Result",
+    "choose_q",
     "datasets",
     "fairness",
     "fedavg",
     "fedsgd",
     "fixed_step",
     "from_arrays",
+    "from_table",
     "interval",
+    "load_table",
     "models",
     "paired_interval",
     "q_fedavg",

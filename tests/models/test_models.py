@@ -114,7 +114,9 @@ def test_penalty_of_every_stacked_model_and_none_without_one():
     np.testing.assert_allclose(gradient["weights"], params["weights"])
     np.testing.assert_allclose(gradient["bias"], 0)
     _, softmax = built("softmax")
-    assert (penalties(softmax, {"weights": jnp.ones((4, 3, 2)), "bias": jnp.ones((3, 2))}) == 0).all()
+    assert (
+        penalties(softmax, {"weights": jnp.ones((4, 3, 2)), "bias": jnp.ones((3, 2))}) == 0
+    ).all()
 
 
 def test_mlp_starts_differently_for_every_seed():
@@ -147,7 +149,10 @@ def test_a_regression_reports_fairness_of_losses():
 @pytest.mark.parametrize(
     ("make", "sentence"),
     [
-        (lambda: fairfl.models.linear_svm(made_up([20])), "separates two classes but the data has 3"),
+        (
+            lambda: fairfl.models.linear_svm(made_up([20])),
+            "separates two classes but the data has 3",
+        ),
         (
             lambda: fairfl.models.linear_svm(made_up([20], classes=2), reduction="max"),
             "neither 'mean' nor 'sum'",

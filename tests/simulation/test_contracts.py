@@ -76,7 +76,9 @@ def test_history_appends_the_updates_of_past_rounds_with_their_ids_and_ages(smal
     assert result.history["gram"].tolist() == [9] * 4
     # Round 0 moves nothing; round 1 applies the mean of round 0's updates, taken at w = 0.
     behind = run(*small, algorithm(rule), rounds=2)
-    uniform = assemble("m", full_gradient(), mean(), {"learning_rate": 0.1}, "uniform", "equal", None)
+    uniform = assemble(
+        "m", full_gradient(), mean(), {"learning_rate": 0.1}, "uniform", "equal", None
+    )
     plain = run(*small, uniform, rounds=1)
     np.testing.assert_allclose(behind.params["weights"], plain.params["weights"], rtol=1e-4)
 

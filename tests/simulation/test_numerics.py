@@ -11,16 +11,6 @@ from conftest import SIZES, made_up
 from fairfl.models import Model
 
 
-def shifted(data, scale):
-    """A regression whose losses are about `scale`."""
-    rng = np.random.default_rng(0)
-    clients = {}
-    for k in range(6):
-        x = rng.normal(size=(20, 3)).astype(np.float32)
-        clients[k] = (x, np.sqrt(2 * scale) * (1 + 0.2 * k) + 0.01 * x[:, 0] + 0.5 * scale)
-    return fairfl.from_arrays(clients, task="regression")
-
-
 def least_squares(features=3):
     return fairfl.models.from_functions(
         lambda key: {"w": jnp.zeros(features), "b": jnp.zeros(())},
@@ -30,7 +20,7 @@ def least_squares(features=3):
 
 
 @pytest.mark.parametrize("scale", [1e3, 1e-6])
-def test_q_100_stays_finite_and_serves_the_worst_client(data, scale):
+def test_q_100_stays_finite_and_serves_the_worst_client(scale):
     """F^100 is far outside float32 and float64 on both sides."""
     rng = np.random.default_rng(0)
     clients = {
@@ -42,13 +32,10 @@ def test_q_100_stays_finite_and_serves_the_worst_client(data, scale):
     direction = result.params["b"][0]
     assert np.isfinite(direction)
     assert direction > 0
-    # The worst client's gradient alone, with the step that q = 100 leaves it.
-    F, target = scale * 5, np.sqrt(2 * scale * 5)
-    gradient = target**2 * np.r_[1, np.zeros(3)].sum()
-    assert direction < 0.1 * target
+    # At w = 0 the worst client has F = 5 scale, |grad|^2 > 2 F (bias) and all the weight:
+    # h = 1 + q L |D|^2 / F with D = grad / L, so the step is below 1 / (1 + 100 * 2 / L).
+    assert direction < 0.1 * np.sqrt(10 * scale) / (1 + 100 * 2 / 10)
     assert result.history["coefficient_spread"][0] > 1.9
-    assert F > 0
-    assert gradient > 0
 
 
 @pytest.mark.parametrize("q", [0.1, 0.5])
@@ -56,7 +43,8 @@ def test_a_client_at_loss_zero_slows_q_by_less_than_two_and_the_history_says_so(
     """An absolute guard of 1e-10 makes the step 1e-9; the history names the cap."""
     rng = np.random.default_rng(1)
     clients = {k: (rng.normal(size=(20, 3)), rng.normal(size=20) + 2) for k in range(4)}
-    solved = {**clients, "solved": (np.zeros((20, 3)), np.full(20, 1e-7))}
+    # F = 5e-9 but, with features far beyond 1 / L, L |D|^2 = 3e-5: the term would be 6,000.
+    solved = {**clients, "solved": (np.full((20, 3), 100.0), np.full(20, 1e-4))}
 
     def step(pairs):
         data = fairfl.from_arrays(pairs, task="regression", split=None)
@@ -123,8 +111,7 @@ def test_when_nobody_is_left_the_run_stops_and_keeps_the_last_good_model():
 def test_a_dead_member_freezes_and_the_others_go_on(data, model):
     algorithm = fairfl.fixed_step(q=[0, 200], learning_rate=[0.1, 1e30])
     result = fairfl.train(data, model, algorithm, rounds=10, cohort=4, width=4)
-    stopped = [member.stopped for member in result.members]
-    assert stopped == [False, True, False, True] or stopped[0] is False
+    assert [member.stopped for member in result.members] == [False, True, True, True]
     alone = fairfl.train(
         data, model, fairfl.fixed_step(q=0, learning_rate=0.1), rounds=10, cohort=4, width=4
     )

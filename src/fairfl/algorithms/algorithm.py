@@ -13,7 +13,7 @@ from fairfl.algorithms.samplers import Sampler, Weights, sampler
 from fairfl.algorithms.server import LAST, PLAIN, Answer, Server, optimiser
 from fairfl.algorithms.work import Work
 
-Numbers = float | Sequence[float] | np.ndarray
+Numbers = float | int | Sequence[float | int] | np.ndarray
 
 
 @dataclass(frozen=True)

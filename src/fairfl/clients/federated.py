@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Bool, Int, Int8, Shaped
 from numpy.typing import ArrayLike
 
-from fairfl.clients.randomness import Stream, generator
+from fairfl.clients.randomness import Stream, permutations
 
 Task = Literal["binary", "multiclass", "regression"]
 SplitName = Literal["train", "validation", "test"]
@@ -101,8 +101,9 @@ class FederatedData:
         order = np.empty(len(self.y), np.int32)
         roles = np.empty(len(self.y), np.int8)
         for client, (start, stop) in enumerate(itertools.pairwise(self.offsets.tolist())):
-            draw = generator(seed, Stream.SPLIT, client=client)
-            order[start:stop] = start + draw.permutation(stop - start)
+            order[start:stop] = (
+                start + permutations(stop - start, 1, seed, Stream.SPLIT, client=client)[0]
+            )
             roles[start:stop] = np.repeat(
                 np.arange(3, dtype=np.int8), split_sizes(stop - start, fractions)
             )
@@ -156,7 +157,7 @@ def from_arrays(
     (2, [3, 2], 'binary')
     """
     given = [train, validation or {}, test or {}]
-    _check_fractions(split)
+    check_fractions(split)
     ids = tuple(dict.fromkeys(id for pairs in given for id in pairs))
     if not ids:
         raise ValueError("there are no clients: `train` is empty; give at least one client")
@@ -169,7 +170,7 @@ def from_arrays(
     owners = [id for id in ids for pairs in given if id in pairs]
     x = _stacked(owners, [pair[0] for _, pair in blocks])
     labels = np.concatenate([pair[1] for _, pair in blocks])
-    y, classes, task = _encoded(labels, task)
+    y, classes, task = encoded(labels, task)
     lengths = [len(pair[1]) for _, pair in blocks]
     fixed = validation is not None or test is not None
     roles = np.repeat(np.array([role for role, _ in blocks], np.int8), lengths) if fixed else None
@@ -189,7 +190,7 @@ def from_arrays(
     )
 
 
-def _check_fractions(split: Fractions | None) -> None:
+def check_fractions(split: Fractions | None) -> None:
     if split is None:
         return
     if len(split) != 3 or min(split) < 0 or abs(sum(split) - 1) > 1e-6 or split[0] == 0:
@@ -245,7 +246,7 @@ def _check_finite(owners: list[Hashable], lengths: list[int], x: np.ndarray) -> 
         start += length
 
 
-def _encoded(labels: np.ndarray, task: Task | None) -> tuple[np.ndarray, np.ndarray | None, Task]:
+def encoded(labels: np.ndarray, task: Task | None) -> tuple[np.ndarray, np.ndarray | None, Task]:
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
         raise ValueError("a label is NaN or infinite; drop rows without a label")
     if task == "regression" or (task is None and _is_real(labels)):
@@ -253,7 +254,7 @@ def _encoded(labels: np.ndarray, task: Task | None) -> tuple[np.ndarray, np.ndar
     classes, y = np.unique(labels, return_inverse=True)
     if len(classes) < 2:
         raise ValueError(
-            f"every label is {classes[0]!r}; a classifier needs at least two different labels"
+            f"every label is {classes[0].item()!r}; a classifier needs at least two different labels"
         )
     if task == "binary" and len(classes) > 2:
         raise ValueError(

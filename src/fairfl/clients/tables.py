@@ -23,7 +23,7 @@ import duckdb
 import numpy as np
 from jaxtyping import Float32, Float64, Int, Shaped
 
-from fairfl.clients.federated import FederatedData, Fractions, Task, _check_fractions, _encoded
+from fairfl.clients.federated import FederatedData, Fractions, Task, check_fractions, encoded
 
 Kind = Literal["number", "boolean", "time", "category"]
 Class = str | bool | int | float
@@ -214,7 +214,7 @@ def load_table(
     'age': number, mean 40, deviation 10
     features: 1
     """
-    _check_fractions(split)
+    check_fractions(split)
     with _opened(source, as_written={client, label}) as rows:
         names = _feature_columns(rows, client, label, features)
         as_text = rows.types[client] not in PLAIN
@@ -446,7 +446,7 @@ def _labels_in_digits(
     """Text that is all numbers: classes as they are written, unless there are fractions."""
     values = _numbers(source, name, "number")
     if task == "regression" or (task is None and (values != np.round(values)).any()):
-        return _encoded(values, task)
+        return encoded(values, task)
     return _text_labels(source, name, task)
 
 
@@ -457,7 +457,7 @@ def _numeric_labels(
     labels = source.array(_quoted(name)) if plain else _numbers(source, name, "number")
     if task != "regression" and (labels == labels[0]).all():
         raise _one_class(name, labels[0].item())
-    y, classes, found = _encoded(labels, task)
+    y, classes, found = encoded(labels, task)
     if task is None and classes is not None and len(classes) > MOST_CATEGORIES:
         raise ValueError(
             f"the label column {name!r} holds {len(classes):,} different whole numbers; say "
@@ -475,7 +475,7 @@ def _text_labels(
     if len(names) == 1:
         raise _one_class(name, names[0])
     codes = _codes(source, f"CAST({source.value(name)} AS VARCHAR)", names)
-    y, _, task = _encoded(codes, task)
+    y, _, task = encoded(codes, task)
     return y, np.array(names), task
 
 

@@ -323,6 +323,7 @@ def _fairness(evaluation: Evaluation, data: FederatedData, members: int) -> list
         return None
     measure = fairness_of_losses if data.task == "regression" else fairness
     values = evaluation.loss if data.task == "regression" else evaluation.accuracy
+    values = np.where(np.isfinite(values), values, np.nan)
     names = [data.ids[k] for k in np.flatnonzero(here)]
     return [measure(values[here, m], evaluation.size[here], names) for m in range(members)]
 

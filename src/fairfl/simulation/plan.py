@@ -15,7 +15,7 @@ from jaxtyping import Bool, Float, Int, Int32
 from fairfl.algorithms import Algorithm
 from fairfl.algorithms.samplers import Population, Sampler, Weights, effective, population, weights
 from fairfl.clients import FederatedData, Rows
-from fairfl.clients.randomness import Stream, generator
+from fairfl.clients.randomness import Stream, generator, permutations
 
 TILE = 64
 """Rows a step of full-gradient work reads; any size gives the same gradient."""
@@ -153,7 +153,7 @@ class Planner:
             at = used + first
             for order in orders:
                 full, rest = divmod(len(order), self.batch)
-                chunk.rows[at : at + full, p] = order[: full * self.batch].reshape(full, -1)
+                chunk.rows[at : at + full, p] = order[: full * self.batch].reshape(full, self.batch)
                 chunk.filled[at : at + full, p] = self.batch
                 at += full
                 if rest:
@@ -195,8 +195,7 @@ def shuffles_of(
     rows: Int[np.ndarray, " rows"], seed: int, round: int, client: int, epochs: int
 ) -> list[Int[np.ndarray, " rows"]]:
     """The order in which a client visits its rows, one permutation per local epoch."""
-    draw = generator(seed, Stream.SHUFFLE, round, client)
-    return [rows[draw.permutation(len(rows))] for _ in range(epochs)]
+    return list(rows[permutations(len(rows), epochs, seed, Stream.SHUFFLE, round, client)])
 
 
 def lay_out(steps: Int[np.ndarray, " k"], lanes: int) -> tuple[np.ndarray, np.ndarray]:
