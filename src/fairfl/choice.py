@@ -144,7 +144,7 @@ def _effect(verb: str, mean: Mean, plain: Mean, measure: _Measure) -> str:
     change = 100 * (mean.variance / plain.variance - 1)
     return (
         f"{verb} the variance of {measure.noun} over clients from {plain.variance:.4g} to "
-        f"{mean.variance:.4g} ({change:+.0f} %) and the worst 10 % of clients from "
+        f"{mean.variance:.4g} ({change:+.2g} %) and the worst 10 % of clients from "
         f"{plain.worst10:{measure.figures}} to {mean.worst10:{measure.figures}}, "
         f"{_price(_cost(mean, plain, measure), measure)} average {measure.noun} "
         f"({plain.average:{measure.figures}} to {mean.average:{measure.figures}}"
@@ -152,8 +152,10 @@ def _effect(verb: str, mean: Mean, plain: Mean, measure: _Measure) -> str:
 
 
 def _price(cost: float, measure: _Measure) -> str:
-    amount = f"{abs(cost):.2g} {measure.units}"
-    return f"at a cost of {amount} of" if cost > 0 else f"and gains {amount} of"
+    amount = f"{abs(cost):.1f}"
+    if amount == "0.0":
+        return "at no cost in"
+    return f"{'at a cost of' if cost > 0 else 'and gains'} {amount} {measure.units} of"
 
 
 def _qualified(best: Mean, plain: Mean, measure: _Measure, over: str) -> str:

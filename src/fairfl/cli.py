@@ -3,6 +3,7 @@
 import dataclasses
 import inspect
 import os
+import re
 import shlex
 import sys
 import traceback
@@ -249,14 +250,19 @@ def sweep(asked: AskedSweep) -> None:
     seeds = [asked.seed + i for i in range(whole("seeds", asked.seeds))]
     plan = _planned(asked, seeds, q=sorted({*FAMILY, datasets.defaults(asked.data).q}))
     result = _trained(plan)
+    choice, said = _chosen(result)
+    _report(asked, plan, result, choice, said)
+
+
+def _chosen(result: Result) -> tuple[Choice | None, list[Any]]:
+    """The choice of q where there is one, and what is to be said about the family."""
     try:
         choice = choose_q(result)
     except ValueError as error:
-        said = [tables.family(result), f"No q is recommended: {error}."]
-        return _report(asked, plan, result, None, said)
-    chosen = choice.hyperparameters
-    plain, advice = tables.plain_model(result, chosen), f"Recommended: {choice.reason}"
-    _report(asked, plan, result, choice, [tables.family(result, chosen=chosen), plain, advice])
+        return None, [tables.family(result), f"No q is recommended: {error}."]
+    table = tables.family(result, chosen=choice.hyperparameters)
+    plain = tables.plain_model(result, choice.hyperparameters)
+    return choice, [table, plain, f"Recommended: {choice.reason}"]
 
 
 @app.command("datasets")
@@ -275,7 +281,10 @@ def list_datasets(
 
 def _planned(asked: Asked, seeds: Sequence[int], q: Sequence[float]) -> Plan:
     """Everything that can be refused is refused here, before anything is trained."""
-    folder.check(asked.out or RUNS / "0001", asked.overwrite or asked.out is None)
+    if asked.out is None:
+        folder.check_parent(RUNS)
+    else:
+        folder.check(asked.out, asked.overwrite)
     plan = request.plan(asked.data, vars(asked), seeds, q)
     if plan.preprocessing is not None:
         lines = [f"  {line}" for line in plan.preprocessing.describe()]
@@ -362,8 +371,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code; whatever goes wrong is one sentence."""
     warnings.showwarning = _note
     compiled.keep()
+    command = typer.main.get_command(app)
+    command.suggest_commands = False  # type: ignore[attr-defined]  # click does it
     try:
-        code = typer.main.get_command(app).main(
+        code = command.main(
             args=None if arguments is None else list(arguments),
             prog_name="fairfl",
             standalone_mode=False,
@@ -383,8 +394,7 @@ def _complain(error: Exception) -> int:
         case CommandError():
             code, sentence = error.code, str(error)
         case click.UsageError():
-            command = error.ctx.command_path if error.ctx else "fairfl"
-            code, sentence = THEIRS, f"{error.format_message()} See {command} --help."
+            code, sentence = THEIRS, _usage(error)
         case ValueError():
             code, sentence = THEIRS, str(error)
         case OSError():
@@ -397,6 +407,13 @@ def _complain(error: Exception) -> int:
             )
     _error(sentence)
     return code
+
+
+def _usage(error: click.UsageError) -> str:
+    """What click says in two sentences, as one."""
+    said = re.sub(r"\. (\(?)D", r"; \1d", error.format_message()).rstrip(".")
+    command = error.ctx.command_path if error.ctx else "fairfl"
+    return said if said.endswith("?") else f"{said}; see {command} --help"
 
 
 def _error(sentence: str) -> None:

@@ -25,7 +25,7 @@ METRICS = {
 """The metrics of the paper's Table 4, and their headings."""
 
 _OF_ACCURACIES = dict.fromkeys(METRICS, ".1f") | {"variance": ".0f", "kl": ".3f"}
-_OF_LOSSES = dict.fromkeys(METRICS, ".3g") | {"angle": ".1f"}
+_OF_LOSSES = dict.fromkeys(METRICS, ".3g") | {"angle": ".1f", "kl": ".3f"}
 
 
 class Setting(NamedTuple):
@@ -96,8 +96,9 @@ def spread(values: np.ndarray, figures: str) -> str:
     ('80.0 ±1.4', '79.0')
     """
     found = interval(values)
+    rough = figures.replace("3g", "1g")
     mean = f"{found.mean:{figures}}"
-    return mean if np.isnan(found.deviation) else f"{mean} ±{found.deviation:{figures}}"
+    return mean if np.isnan(found.deviation) else f"{mean} ±{found.deviation:{rough}}"
 
 
 def heading(result: Result, model: str, cohort: int) -> list[str]:
