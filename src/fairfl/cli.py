@@ -149,7 +149,7 @@ Json = Annotated[bool, _option("--json", OUTPUT, "Print one JSON object and noth
 class Asked:
     """What can be asked of a command that trains; None is left to the data set's defaults."""
 
-    context: typer.Context
+    context: click.Context
     data: str
     algorithm: Name = "q-fedavg"
     q: Q = None
@@ -206,7 +206,7 @@ def _command(asked: type[A]) -> Callable[[Callable[[A], None]], None]:
 
 @app.callback(invoke_without_command=True)
 def _begin(
-    context: typer.Context,
+    context: click.Context,
     show_version: Annotated[
         bool, typer.Option("--version", help="Print the version.", show_default=False)
     ] = False,
@@ -349,7 +349,7 @@ def _kept(asked: Asked, plan: Plan, result: Result, chosen: dict[str, Any] | Non
     return folder.write_numbered(result, RUNS, label, **what)
 
 
-def _as_typed(context: typer.Context) -> str:
+def _as_typed(context: click.Context) -> str:
     """The command again, without where its results go."""
     words = ["fairfl", str(context.info_name), context.params["data"]]
     for option in context.command.params:

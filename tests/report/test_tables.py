@@ -49,19 +49,12 @@ def test_hyper_parameters_that_do_not_vary_are_not_columns(result):
     assert "rate" not in rendered(tables.family(result))
 
 
-def widest():
-    """A family with figures as wide as they come."""
-    return np.array([100.0, 0.0]), np.array([2500.0, 0.0])
-
-
 @pytest.mark.parametrize("seeds", [1, 2])
 @pytest.mark.parametrize("rates", [[0.1], [0.1, 0.25]])
 def test_the_family_fits_80_columns(data, model, seeds, rates):
     family = fairfl.q_fedavg(q=[0, 0.001], learning_rate=rates)
     seed = list(range(seeds))
-    text = rendered(
-        tables.family(fairfl.train(data, model, family, rounds=1, cohort=3, seed=seed))
-    )
+    text = rendered(tables.family(fairfl.train(data, model, family, rounds=1, cohort=3, seed=seed)))
     assert max(map(len, text.splitlines())) <= 80
     assert "…" not in text
     for heading in ("average", "variance", "KL nats"):

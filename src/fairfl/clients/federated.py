@@ -168,9 +168,9 @@ def from_arrays(
         if id in pairs
     ]
     owners = [id for id in ids for pairs in given if id in pairs]
+    # Labels first: what encoding them needs is gone before the large copy of x is made.
+    y, classes, task = encoded(np.concatenate([pair[1] for _, pair in blocks]), task)
     x = _stacked(owners, [pair[0] for _, pair in blocks])
-    labels = np.concatenate([pair[1] for _, pair in blocks])
-    y, classes, task = encoded(labels, task)
     lengths = [len(pair[1]) for _, pair in blocks]
     fixed = validation is not None or test is not None
     roles = np.repeat(np.array([role for role, _ in blocks], np.int8), lengths) if fixed else None
@@ -251,7 +251,7 @@ def encoded(labels: np.ndarray, task: Task | None) -> tuple[np.ndarray, np.ndarr
         raise ValueError("a label is NaN or infinite; drop rows without a label")
     if task == "regression" or (task is None and _is_real(labels)):
         return labels.astype(np.float32), None, "regression"
-    classes, y = np.unique(labels, return_inverse=True)
+    classes = np.unique(labels)
     if len(classes) < 2:
         raise ValueError(
             f"every label is {classes[0].item()!r}; a classifier needs at least two different labels"
@@ -260,7 +260,8 @@ def encoded(labels: np.ndarray, task: Task | None) -> tuple[np.ndarray, np.ndarr
         raise ValueError(
             f"task='binary' but there are {len(classes)} different labels; use task='multiclass'"
         )
-    return y.astype(np.int32), classes, task or ("binary" if len(classes) == 2 else "multiclass")
+    y = np.searchsorted(classes, labels).astype(np.int32)
+    return y, classes, task or ("binary" if len(classes) == 2 else "multiclass")
 
 
 def _is_real(labels: np.ndarray) -> bool:

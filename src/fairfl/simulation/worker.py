@@ -248,7 +248,9 @@ def _on_device(data: FederatedData) -> tuple[Array, Array]:
 
     def place(array: np.ndarray) -> Array:
         real = np.issubdtype(array.dtype, np.floating)
-        return jnp.asarray(array, jnp.result_type(float) if real else jnp.int32)
+        dtype = jnp.result_type(float) if real else np.int32
+        # On a CPU device_put reads the array where it lies; jnp.asarray would copy it.
+        return jax.device_put(array.astype(dtype, copy=False))
 
     return place(data.x), place(data.y)
 
