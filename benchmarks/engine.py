@@ -22,6 +22,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+import fairfl
 from contenders import (
     THREAD_LIMITS,
     Workload,
@@ -33,8 +35,6 @@ from contenders import (
     torch_available,
     torch_rounds,
 )
-
-import fairfl
 from fairfl.simulation.plan import planner, shuffles_of
 
 REPEATS = 5
@@ -267,7 +267,7 @@ def _even(clients: int) -> fairfl.FederatedData:
     sizes = draw.integers(40, 61, clients)
     ends = np.cumsum(sizes)
     x = draw.standard_normal((ends[-1], 60), np.float32)
-    y = draw.integers(0, 10, ends[-1])
+    y = draw.integers(0, 10, ends[-1], dtype=np.int32)
     bounds = zip(ends - sizes, ends, strict=True)
     return fairfl.from_arrays({k: (x[a:b], y[a:b]) for k, (a, b) in enumerate(bounds)})
 

@@ -1,4 +1,4 @@
-"""Small made-up federations that the tests share."""
+"""Small made-up federations that the tests share, and what they need to write tables."""
 
 import numpy as np
 import pytest
@@ -33,3 +33,26 @@ def two_classes():
 @pytest.fixture(scope="session")
 def model(data):
     return fairfl.models.softmax_regression(data)
+
+
+@pytest.fixture
+def write(tmp_path):
+    """Writes a file and returns its path."""
+
+    def write(text, name="visits.csv"):
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return path
+
+    return write
+
+
+@pytest.fixture
+def arrow():
+    return pytest.importorskip("pyarrow", reason="Arrow tables need pyarrow")
+
+
+@pytest.fixture
+def pandas():
+    return pytest.importorskip("pandas", reason="pandas frames need pandas")

@@ -474,6 +474,27 @@ def test_a_process_prints_json_and_nothing_else(tmp_path):
     assert found.stderr == "Written to runs/0001-synthetic-run\n"
 
 
+def test_a_terminal_that_shows_only_ascii(tmp_path):
+    words = [sys.executable, "-m", "fairfl", "sweep", *SMALL, "--q=0,1", "--seeds=2"]
+    ascii_only = {**environment(), "PYTHONIOENCODING": "ascii"}
+    found = subprocess.run(words, env=ascii_only, capture_output=True, text=True, check=False)
+    assert (found.returncode, found.stderr) == (0, "")
+    assert "mean ? deviation of 2 seeds" in found.stdout
+
+
+def test_a_reader_that_leaves_early_does_not_cost_the_run(tmp_path):
+    words = [sys.executable, "-m", "fairfl", "run", *SMALL, "--out=run"]
+    ours, theirs = os.pipe()
+    os.close(ours)
+    with open(theirs, "wb") as pipe:
+        found = subprocess.run(
+            words, env=environment(), stdout=pipe, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert found.returncode == 1
+    assert "Traceback" not in found.stderr
+    assert len(files(tmp_path / "run")) == 7
+
+
 # A shell may start the tests with Ctrl-C ignored, and children inherit that.
 LISTENING = (
     "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "

@@ -2,6 +2,7 @@
 
 import dataclasses
 import inspect
+import io
 import os
 import re
 import shlex
@@ -317,16 +318,17 @@ def _trained(plan: Plan) -> Result:
 def _report(
     asked: Asked, plan: Plan, result: Result, choice: Choice | None, found: list[Any]
 ) -> None:
-    """Show what was found, then keep it; who reads the screen has it even if the disk is full."""
+    """Show what was found and keep it: a full disk or a closed pipe costs only the other one."""
     chosen = None if choice is None else dataclasses.asdict(choice)
-    if asked.as_json:
-        sys.stdout.write(text(as_object(result, chosen)))
-        sys.stdout.flush()
-    else:
-        notes = [f"Note: {note}" for note in result.notes]
-        about = tables.heading(result, plan.model.name, plan.cohort)
-        _say([*about, "", *found, *notes])
-    kept = _kept(asked, plan, result, chosen)
+    try:
+        if asked.as_json:
+            sys.stdout.write(text(as_object(result, chosen)))
+            sys.stdout.flush()
+        else:
+            about = tables.heading(result, plan.model.name, plan.cohort)
+            _say([*about, "", *found, *(f"Note: {note}" for note in result.notes)])
+    finally:
+        kept = _kept(asked, plan, result, chosen)
     _say([f"Written to {kept}"], asked.as_json)
     if all(member.stopped for member in result.members):
         raise CommandError(
@@ -370,6 +372,10 @@ def _say(lines: Sequence[Any], aside: bool = False) -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code; whatever goes wrong is one sentence."""
     warnings.showwarning = _note
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # A terminal that cannot show ± shows a question mark.
+            stream.reconfigure(errors="replace")
     compiled.keep()
     command = typer.main.get_command(app)
     command.suggest_commands = False  # type: ignore[attr-defined]  # click does it
@@ -382,7 +388,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Exception as error:
         return _complain(error)
     if code == INTERRUPTED:
-        _error("interrupted, and nothing was written; the same command begins anew")
+        _error("interrupted; there is a run's folder only if it is complete")
     return code or 0
 
 

@@ -83,7 +83,7 @@ def test_every_row_is_equally_likely_at_every_place(rows):
 
 
 def test_no_two_seeds_streams_rounds_or_clients_share_their_draws():
-    """The paper's code shuffles with seed 100 in every run; its cohorts know only the round (R6)."""
+    """The paper's code shuffles with seed 100 in every run and draws by the round alone (R6)."""
     keys = list(product(range(4), Stream, range(4), range(4)))
     raw = [generator(*key).bit_generator.random_raw(4) for key in keys]
     assert len(set(np.concatenate(raw).tolist())) == 4 * len(keys)

@@ -189,7 +189,7 @@ def codes(source: Source, expression: str, names: Sequence[Any]) -> Int[np.ndarr
     return found
 
 
-def clients(
+def clients_of(
     source: Source, name: str, as_text: bool
 ) -> tuple[Int[np.ndarray, " rows"], tuple[Any, ...]]:
     """Each row's client, as an index into the sorted names, and the names."""

@@ -16,7 +16,7 @@ from fairfl.clients.cells import (
     Source,
     categories,
     check_no_blanks,
-    clients,
+    clients_of,
     codes,
     holds_numbers,
     numbers,
@@ -90,10 +90,10 @@ class Preprocessing:
         text = {column.name for column in self.columns if column.kind == "category"}
         with opened(table, as_text=text, as_written={self.client, self.label}) as source:
             _check_columns_present(source, self)
-            owner, ids = clients(source, self.client, self.client_as_text)
+            owner, ids = clients_of(source, self.client, self.client_as_text)
             names = np.array(ids, object if self.client_as_text else None)
             y = _known_labels(source, self.label, self.classes)
-            x = features(source, self.columns, slice(None))
+            x = features_of(source, self.columns, slice(None))
         return NewRows(x, names[owner], y)
 
     def describe(self) -> list[str]:
@@ -148,9 +148,10 @@ def learnt(source: Source, names: Sequence[str]) -> tuple[tuple[Column, ...], Le
 
 def _column(source: Source, name: str) -> Column | str:
     """The column, or why it cannot be used."""
-    kind, present = source.kind(name), source.present(name)
+    kind = source.kind(name)
     if kind is None:
         return f"holds {source.types[name]} values"
+    present = source.present(name)
     if present == 0:
         return "every value is missing"
     if kind == "category" and not holds_numbers(source, name):
@@ -174,7 +175,7 @@ def _numeric_column(source: Source, name: str, kind: Kind) -> Column:
 # ---- features ----
 
 
-def features(
+def features_of(
     source: Source, columns: tuple[Column, ...], order: Order
 ) -> Float32[np.ndarray, "rows features"]:
     """All features, filled column by column so that only one column is held twice."""

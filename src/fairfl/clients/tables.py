@@ -13,15 +13,14 @@ from fairfl.clients.cells import (
     Source,
     categories,
     check_no_blanks,
-    clients,
+    clients_of,
     codes,
     holds_numbers,
     numbers,
     quoted,
 )
 from fairfl.clients.federated import FederatedData, Fractions, Task, check_fractions, encoded
-from fairfl.clients.preprocessing import Preprocessing, learnt
-from fairfl.clients.preprocessing import features as features_of
+from fairfl.clients.preprocessing import Preprocessing, features_of, learnt
 from fairfl.clients.sources import doubt, listed, opened, title
 
 Labels = tuple[np.ndarray, np.ndarray | None, Task]
@@ -89,7 +88,7 @@ def load_table(
     with opened(source, as_written={client, label}) as rows:
         names = _feature_columns(rows, client, label, features)
         as_text = rows.types[client] not in PLAIN
-        owner, ids = clients(rows, client, as_text)
+        owner, ids = clients_of(rows, client, as_text)
         y, classes, task = _labels(rows, label, task)
         columns, left_out = learnt(rows, names)
         order = np.argsort(owner, kind="stable")
@@ -203,10 +202,11 @@ def _labels_in_digits(source: Source, name: str, task: Task | None) -> Labels:
 
 def _text_labels(source: Source, name: str, task: Task | None) -> Labels:
     remedy = "name another label column, or say task='regression' if these are numbers"
-    names = np.array(categories(source, name, remedy))
-    _check_two_classes(name, names)
-    y, _, task = encoded(codes(source, source.text(name), names.tolist()), task)
-    return y, names, task
+    names = categories(source, name, remedy)
+    classes = np.array(names)
+    _check_two_classes(name, classes)
+    y, _, task = encoded(codes(source, source.text(name), names), task)
+    return y, classes, task
 
 
 def _check_two_classes(name: str, labels: np.ndarray) -> None:

@@ -1,0 +1,225 @@
+"""Named algorithms: which four parts each name stands for, and what their arguments may be."""
+
+import re
+from contextlib import suppress
+
+import jax
+import jax.numpy as jnp
+import jaxtyping
+import numpy as np
+import optax
+import pytest
+
+import fairfl
+from fairfl.algorithms import NAMED, with_hyper
+from fairfl.algorithms.algorithm import with_lipschitz
+from fairfl.algorithms.server import LAST, PLAIN
+from fairfl.algorithms.work import local_sgd
+
+PARTS = {
+    "fedavg": ("local SGD", "mean", ["learning_rate"]),
+    "fedsgd": ("full gradient", "mean", ["learning_rate"]),
+    "q-fedavg": ("local SGD", "q-FFL", ["q", "learning_rate"]),
+    "q-fedsgd": ("full gradient", "q-FFL", ["q", "learning_rate"]),
+    "fixed-step": ("full gradient", "fixed step", ["q", "learning_rate"]),
+}
+LOCAL = ["fedavg", "q-fedavg"]
+FAIR = ["q-fedavg", "q-fedsgd"]
+
+
+def refusal(make, **options):
+    """What a call is refused with: one line, one sentence."""
+    with pytest.raises(ValueError, match=r"\A[^\n]+[^.\n]\Z") as caught:
+        make(**options)
+    assert not re.search(r"[.;?] [A-Z]", str(caught.value)), caught.value
+    return str(caught.value)
+
+
+def same(left, right):
+    return all(
+        np.array_equal(a, b)
+        for a, b in zip(jax.tree.leaves(left.params), jax.tree.leaves(right.params), strict=True)
+    )
+
+
+@pytest.fixture
+def unchecked(monkeypatch):
+    """The package as its users run it, without the type checks that the tests switch on."""
+    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)
+
+
+# --- parts ----------------------------------------------------------------------------------------
+
+
+def test_every_name_is_tested():
+    assert set(PARTS) == set(NAMED)
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_a_name_stands_for_its_parts(name):
+    work, rule, hyper = PARTS[name]
+    found = NAMED[name]()
+    assert (found.name, found.work.name, found.rule.name) == (name, work, rule)
+    assert list(found.hyper) == hyper
+    assert (found.sampler.name, found.weights) == ("by-size", "size")
+    assert (found.server, found.answer) == (PLAIN, LAST)
+
+
+@pytest.mark.parametrize("name", LOCAL)
+def test_local_work_has_the_epochs_and_batches_it_was_given(name):
+    default, chosen = NAMED[name]().work, NAMED[name](epochs=3, batch_size=7).work
+    assert (default.epochs, default.batch_size) == (1, 10)
+    assert (chosen.epochs, chosen.batch_size) == (3, 7)
+
+
+@pytest.mark.parametrize("name", set(PARTS) - set(LOCAL))
+def test_gradient_work_is_one_pass_in_the_rows_own_order(name):
+    work = NAMED[name]().work
+    assert (work.epochs, work.batch_size) == (1, None)
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_sampler_weights_and_server_can_be_chosen(name):
+    found = NAMED[name](sampler="uniform", weights="equal", server=optax.adam(0.1))
+    assert (found.sampler.name, found.weights, found.server.name) == ("uniform", "equal", "optax")
+
+
+def test_q_fedavg_and_q_fedsgd_differ_in_their_work_only():
+    """Replacing the gradient by local steps is the paper's move from Algorithm 1 to 2."""
+    assert fairfl.q_fedavg().rule is fairfl.q_fedsgd().rule
+
+
+# --- sweeps ---------------------------------------------------------------------------------------
+
+
+def test_lists_sweep_as_their_product_the_first_argument_outermost():
+    found = fairfl.q_fedavg(q=[5, 0], learning_rate=[0.3, 0.1], L=[1, 2]).experiments
+    expected = [(q, rate, L) for q in (5, 0) for rate in (0.3, 0.1) for L in (1, 2)]
+    assert [tuple(e.values()) for e in found] == expected
+    assert all(list(e) == ["q", "learning_rate", "L"] for e in found)
+
+
+@pytest.mark.parametrize("q", [2, 2.0, [2], (2,), np.array([2]), np.float32(2), np.int64(2)])
+def test_one_value_is_one_experiment(q, unchecked):
+    assert fairfl.q_fedsgd(q=q).experiments == [{"q": 2.0, "learning_rate": 0.1}]
+    assert isinstance(fairfl.q_fedsgd(q=q).hyper["q"][0], float)
+
+
+@pytest.mark.parametrize("array", [np.array(2.0), jnp.array(2.0)], ids=["numpy", "jax"])
+def test_a_scalar_array_is_one_value(array, unchecked):
+    assert fairfl.q_fedsgd(q=array).hyper["q"] == (2.0,)
+
+
+def test_hyper_parameters_can_be_replaced():
+    family = fairfl.q_fedavg(q=[0, 1], epochs=2, weights="equal")
+    changed = with_hyper(family, q=[3, 4], L=5)
+    assert changed.hyper == {"q": (3.0, 4.0), "learning_rate": (0.1,), "L": (5.0,)}
+    assert (changed.work, changed.weights) == (family.work, "equal")
+    assert family.hyper["q"] == (0.0, 1.0)
+    assert "q=-1 must be" in refusal(lambda: with_hyper(family, q=-1))
+
+
+# --- the Lipschitz estimate -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", FAIR)
+def test_lipschitz_is_one_over_the_learning_rate_of_its_own_experiment(name):
+    found = [with_lipschitz(e)["L"] for e in NAMED[name](learning_rate=[0.1, 0.5, 4]).experiments]
+    assert found == [10, 2, 0.25]
+    given = [with_lipschitz(e)["L"] for e in NAMED[name](L=[3, 7]).experiments]
+    assert given == [3, 7]
+
+
+@pytest.mark.parametrize("name", FAIR)
+def test_training_uses_it(model, data, name):
+    def run(**hyper):
+        return fairfl.train(data, model, NAMED[name](q=1, **hyper), rounds=2, cohort=3, width=2)
+
+    assert same(run(learning_rate=0.25), run(learning_rate=0.25, L=4))
+    assert not same(run(learning_rate=0.25), run(learning_rate=0.25, L=8))
+
+
+# --- mistakes -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("make", [fairfl.q_fedavg, fairfl.q_fedsgd, fairfl.fixed_step])
+@pytest.mark.parametrize("q", [-1, -1e-9, float("nan"), float("inf"), [0, -2]])
+def test_q_out_of_range(make, q):
+    bad = q[-1] if isinstance(q, list) else q
+    assert refusal(make, q=q) == f"q={bad} must be a finite number 0 or greater"
+
+
+@pytest.mark.parametrize("make", NAMED.values(), ids=NAMED)
+@pytest.mark.parametrize("rate", [0, -0.1, float("nan"), float("inf"), [0.1, 0]])
+def test_a_learning_rate_out_of_range(make, rate):
+    bad = rate[-1] if isinstance(rate, list) else rate
+    said = refusal(make, learning_rate=rate)
+    assert said == f"learning_rate={bad} must be a finite number greater than 0"
+
+
+@pytest.mark.parametrize("make", [NAMED[name] for name in FAIR], ids=FAIR)
+@pytest.mark.parametrize("L", [0, -1, float("nan")])
+def test_a_lipschitz_estimate_out_of_range(make, L):
+    assert refusal(make, L=L) == f"L={L} must be a finite number greater than 0"
+
+
+@pytest.mark.parametrize("text", ["much", "1,5"])
+def test_text_is_no_number(text, unchecked):
+    assert f"q={text!r} is not a number" in refusal(fairfl.q_fedavg, q=text)
+
+
+def test_text_is_never_a_list_of_its_digits(unchecked):
+    with suppress(ValueError):
+        assert fairfl.q_fedavg(q="15").hyper["q"] == (15.0,)
+
+
+@pytest.mark.parametrize("bad", ["much", None, [1], {}])
+def test_a_list_with_something_that_is_no_number(bad, unchecked):
+    said = refusal(fairfl.fedavg, learning_rate=[0.1, bad])
+    assert said == f"learning_rate={bad!r} is not a number"
+
+
+@pytest.mark.parametrize("name", ["q", "learning_rate"])
+def test_a_hyper_parameter_that_has_no_default_cannot_be_none(name, unchecked):
+    assert name in refusal(fairfl.q_fedavg, **{name: None})
+
+
+@pytest.mark.parametrize("empty", [[], (), np.array([])])
+def test_an_empty_list(empty):
+    assert refusal(fairfl.q_fedavg, q=empty) == "q is an empty list; give at least one value"
+
+
+@pytest.mark.parametrize("q", [[1, 1], [0, 0.0], [1, 2, 1.0]])
+def test_a_value_that_is_listed_twice(q):
+    said = refusal(fairfl.q_fedavg, q=q)
+    assert said == f"q={list(map(float, q))} names a value twice; list each value once"
+
+
+@pytest.mark.parametrize("make", [NAMED[name] for name in LOCAL], ids=LOCAL)
+@pytest.mark.parametrize("name", ["epochs", "batch_size"])
+@pytest.mark.parametrize("bad", [0, -1, [1, 2], (1,), True, 1.0, 0.5, "2", None])
+def test_a_structural_hyper_parameter_is_one_whole_number(make, name, bad, unchecked):
+    said = refusal(make, **{name: bad})
+    assert said.startswith(f"{name}={bad!r} must be one whole number of at least 1; ")
+    assert "q or learning_rate take lists" in said
+
+
+def test_a_numpy_whole_number_will_do(unchecked):
+    work = fairfl.fedavg(epochs=np.int64(2), batch_size=np.int32(5)).work
+    assert (type(work.epochs), work.epochs, work.batch_size) == (int, 2, 5)
+    assert work == local_sgd(2, 5)
+
+
+@pytest.mark.parametrize("make", NAMED.values(), ids=NAMED)
+def test_weights_that_do_not_exist(make):
+    assert refusal(make, weights="foo") == "weights='foo' is neither 'size' nor 'equal'; choose one"
+
+
+@pytest.mark.parametrize("make", NAMED.values(), ids=NAMED)
+def test_a_sampler_that_does_not_exist(make):
+    assert refusal(make, sampler="foo").startswith("there is no sampler 'foo'; choose one of ")
+
+
+@pytest.mark.parametrize("server", ["adam", optax.adam])
+def test_a_server_that_is_no_optimiser(server, unchecked):
+    assert "server=" in refusal(fairfl.fedavg, server=server)
