@@ -325,7 +325,7 @@ def test_accuracy_above_a_hundred_is_refused():
 
 
 def test_negative_loss_is_refused_however_small():
-    with pytest.raises(ValueError, match="^loss of client 0 is -1e-09: give finite losses, zero"):
+    with pytest.raises(ValueError, match=r"^loss of client 0 is -1e-09: give finite losses, zero"):
         fairness_of_losses([-1e-9])
 
 
@@ -385,7 +385,7 @@ def test_paired_interval_passes_its_confidence_on():
 
 
 def test_paired_interval_refuses_unpaired_seeds():
-    with pytest.raises(ValueError, match="a has 2 values but b has 1: .* same seeds"):
+    with pytest.raises(ValueError, match=r"a has 2 values but b has 1: .* same seeds"):
         paired_interval([1, 2], [1])
 
 

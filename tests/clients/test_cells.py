@@ -114,9 +114,9 @@ def test_the_texts_of_an_identifier_are_never_listed(arrow, monkeypatch):
 
 
 def test_words_among_numbers(write):
-    values = [*range(9), "n/a"]
+    values = ["", *range(9), "n/a"]
     text = mistake(write(csv_of(values)), **AB)
-    assert "column 'v' holds numbers in 9 of 10 rows but 'n/a' in row 10; correct or empty" in text
+    assert "column 'v' holds numbers in 9 of 10 rows but 'n/a' in row 11; correct or empty" in text
     words = load_table(write(csv_of([*range(8), "n/a", "x"])), **AB).preprocessing
     assert words.columns[0].kind == "category"
 

@@ -124,8 +124,9 @@ def test_a_label_that_is_nan(arrow):
 @pytest.mark.parametrize("value", [1, "yes", True, 2.0, "1"])
 def test_a_single_class(arrow, value):
     frame = arrow.table({"h": [1, 2], "v": [1, 2], "y": [value] * 2})
-    text = mistake(frame, **AB)
-    assert f"every row of the label column 'y' is {value!r}; a classifier needs" in text
+    for task in (None, "multiclass"):
+        text = mistake(frame, **AB, task=task)
+        assert f"every row of the label column 'y' is {value!r}; a classifier needs" in text
 
 
 def test_more_classes_than_a_classifier_has(write):

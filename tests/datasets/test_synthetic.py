@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from fairfl.clients.federated import as_mapping
-from fairfl.clients.randomness import Stream, generator
 from fairfl.datasets.synthetic import (
     CLASSES,
     FEATURES,
@@ -12,6 +11,7 @@ from fairfl.datasets.synthetic import (
     own_source,
     paper_sizes,
     shared_source,
+    stream,
     synthetic,
     synthetic_hybrid,
     synthetic_iid,
@@ -30,7 +30,7 @@ def labelled_by(source, x):
 
 
 def own(seed, client, alpha=1.0, beta=1.0):
-    return own_source(generator(seed, Stream.DATA, client=client), alpha, beta)
+    return own_source(stream(seed, client=client), alpha, beta)
 
 
 def client_means(data):

@@ -31,7 +31,7 @@ def trained(data, model, algorithm=None, **options):
 
 
 KINDS = {
-    "softmax": lambda data: fairfl.models.softmax_regression(data),
+    "softmax": fairfl.models.softmax_regression,
     "svm": lambda data: fairfl.models.linear_svm(data, reduction="mean"),
     "mlp": lambda data: fairfl.models.mlp(data, hidden=(7,)),
 }

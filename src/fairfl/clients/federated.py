@@ -254,7 +254,8 @@ def encoded(labels: np.ndarray, task: Task | None) -> tuple[np.ndarray, np.ndarr
     classes = np.unique(labels)
     if len(classes) < 2:
         raise ValueError(
-            f"every label is {classes[0].item()!r}; a classifier needs at least two different labels"
+            f"every label is {classes.tolist()[0]!r}; "
+            "a classifier needs at least two different labels"
         )
     if task == "binary" and len(classes) > 2:
         raise ValueError(
