@@ -337,8 +337,10 @@ def test_a_mistake_is_one_sentence_and_leaves_nothing(fairfl_, visits, tmp_path,
         (lambda text: text + ",30,no,1\n", "the client column 'hospital' is blank in 1 of 81"),
         (lambda text: text.replace(",0\n", ",1\n"), "every row of the label column 'readmitted'"),
         (lambda text: text.splitlines()[0] + "\n", "but no rows"),
+        (lambda text: text + "A,30,no,1,9\n", "a row with more or fewer cells than the others"),
+        (lambda text: text + "A,30\n", "a row with more or fewer cells than the others"),
     ],
-    ids=["infinity", "no label", "no client", "one class", "no rows"],
+    ids=["infinity", "no label", "no client", "one class", "no rows", "long row", "short row"],
 )
 def test_bad_cells_are_one_sentence(fairfl_, visits, tmp_path, change, sentence):
     visits.write_text(change(visits.read_text()))

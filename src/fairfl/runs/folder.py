@@ -1,0 +1,283 @@
+"""A run's folder: written whole or not at all, and refused before training where it cannot be.
+
+    result.json              what was found, as `--json` prints it, without the time it took
+    fairness.csv             how evenly each model serves its clients, per split
+    clients.csv              every client of every experiment, per split
+    history.csv              every round of every experiment
+    parameters.safetensors   every experiment's model, as <experiment>/<parameter>
+    configuration.json       what was run, on which data, with which versions
+    preprocessing.json       how a table's columns were read, for runs on a table
+    timings.json             how long it took
+
+All but timings.json are the same bytes for the same run. The schema number in configuration.json
+stands for the CSV files too, which have no place for one.
+"""
+
+import csv
+import os
+import platform
+import shutil
+import sys
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+from safetensors.numpy import save
+
+from fairfl import __version__
+from fairfl.clients.federated import SPLITS, SplitName
+from fairfl.runs.json import SCHEMA, as_object, text
+from fairfl.runs.result import Columns, Result
+
+CONFIGURATION = "configuration.json"
+"""The file by which a folder is known to be a run's."""
+
+
+def check(folder: Path | str, overwrite: bool = False) -> None:
+    """Refuse a folder that `write` could not write, before anything is trained.
+
+    >>> import tempfile
+    >>> from fairfl.runs.folder import check
+    >>> with tempfile.TemporaryDirectory() as parent:
+    ...     check(parent + "/first")
+    """
+    place = Path(folder)
+    if os.path.lexists(place):
+        _check_replaceable(place, overwrite)
+    check_parent(place.parent)
+
+
+def _check_replaceable(folder: Path, overwrite: bool) -> None:
+    if not folder.is_dir():
+        raise ValueError(f"{str(folder)!r} is a file; name a folder with --out")
+    if not overwrite:
+        raise ValueError(
+            f"the folder {str(folder)!r} exists; add --overwrite to replace it, or name another "
+            "with --out"
+        )
+    if Path.cwd().is_relative_to(folder.resolve()) or os.path.ismount(folder):
+        raise ValueError(
+            f"the folder {str(folder)!r} is in use and cannot be replaced; name a folder inside it"
+        )
+    if any(folder.iterdir()) and not (folder / CONFIGURATION).is_file():
+        raise ValueError(
+            f"the folder {str(folder)!r} holds something other than a run, so --overwrite leaves "
+            "it alone; name another with --out"
+        )
+
+
+def check_parent(parent: Path | str) -> None:
+    """Refuse a parent in which no folder can be made, by trying it in the nearest that exists.
+
+    >>> from fairfl.runs.folder import check_parent
+    >>> check_parent("runs")
+    """
+    wanted = Path(parent).absolute()
+    nearest = next(place for place in (wanted, *wanted.parents) if os.path.lexists(place))
+    trial = _beside(nearest / "trial")
+    try:
+        trial.mkdir()
+        trial.rmdir()
+    except OSError as error:
+        raise _unwritable(nearest, error) from error
+
+
+def _unwritable(folder: Path, error: OSError) -> ValueError:
+    reason = error.strerror or str(error)
+    return ValueError(
+        f"cannot write in {str(folder)!r} ({reason}); name a folder elsewhere with --out"
+    )
+
+
+def write(
+    result: Result,
+    folder: Path | str,
+    *,
+    choice: Mapping[str, Any] | None = None,
+    overwrite: bool = False,
+    settings: Mapping[str, Any] | None = None,
+    preprocessing: str | None = None,
+    command: str | None = None,
+) -> Path:
+    """Write everything that was found into a folder, which appears only when it is complete.
+
+    `settings` are kept in the configuration beside what the result knows of itself, `command` is
+    how to run it again and `preprocessing` the JSON text of a table's.
+
+    >>> import pathlib, tempfile, fairfl
+    >>> from fairfl.runs.folder import write
+    >>> data = fairfl.datasets.load("synthetic", clients=20)
+    >>> model = fairfl.models.softmax_regression(data)
+    >>> result = fairfl.train(data, model, fairfl.fedavg(), rounds=2, cohort=5)
+    >>> with tempfile.TemporaryDirectory() as parent:
+    ...     folder = write(result, pathlib.Path(parent, "first"))
+    ...     sorted(file.name for file in folder.iterdir())[:3]
+    ['clients.csv', 'configuration.json', 'fairness.csv']
+    """
+    check(folder, overwrite)
+    configuration = _configuration(result, settings or {}, command)
+    with _complete(Path(folder)) as unfinished:
+        _save(unfinished / "result.json", text(_timeless(as_object(result, choice))))
+        _save_columns(unfinished / "fairness.csv", _per_split(result, "fairness"))
+        _save_columns(unfinished / "clients.csv", _per_split(result, "clients"))
+        _save_columns(unfinished / "history.csv", [result.history])
+        (unfinished / "parameters.safetensors").write_bytes(_parameters(result))
+        _save(unfinished / CONFIGURATION, text(configuration))
+        _save(unfinished / "timings.json", text({"schema": SCHEMA, "seconds": result.seconds}))
+        if preprocessing is not None:
+            _save(unfinished / "preprocessing.json", preprocessing)
+    return Path(folder)
+
+
+def write_numbered(result: Result, parent: Path | str, label: str, **what: Any) -> Path:
+    """`write` into a fresh folder of the parent: 0001-label, 0002-label ...
+
+    >>> import tempfile, fairfl
+    >>> from fairfl.runs.folder import write_numbered
+    >>> data = fairfl.datasets.load("synthetic", clients=20)
+    >>> model = fairfl.models.softmax_regression(data)
+    >>> result = fairfl.train(data, model, fairfl.fedavg(), rounds=2, cohort=5)
+    >>> with tempfile.TemporaryDirectory() as parent:
+    ...     [write_numbered(result, parent, "synthetic-run").name for _ in range(2)]
+    ['0001-synthetic-run', '0002-synthetic-run']
+    """
+    folder = _reserved(Path(parent), label)
+    try:
+        return write(result, folder, overwrite=True, **what)
+    except BaseException:
+        folder.rmdir()
+        raise
+
+
+def _reserved(parent: Path, label: str) -> Path:
+    """An empty folder of the next number; where another run was faster, of the one after."""
+    try:
+        parent.mkdir(parents=True, exist_ok=True)
+        numbers = [int(place.name[:4]) for place in parent.iterdir() if place.name[:4].isdigit()]
+        number = max(numbers, default=0)
+        while True:
+            number += 1
+            folder = parent / f"{number:04d}-{label}"
+            try:
+                folder.mkdir()
+                return folder
+            except FileExistsError:
+                continue
+    except OSError as error:
+        raise _unwritable(parent, error) from error
+
+
+@contextmanager
+def _complete(folder: Path) -> Iterator[Path]:
+    """A folder beside the wanted one, which takes its place when everything in it is written."""
+    wanted = folder.resolve()
+    unfinished = _beside(wanted)
+    try:
+        wanted.parent.mkdir(parents=True, exist_ok=True)
+        unfinished.mkdir()
+        yield unfinished
+        _take_place(unfinished, wanted)
+    except OSError as error:
+        raise _unwritable(folder.parent, error) from error
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)
+
+
+def _take_place(complete: Path, wanted: Path) -> None:
+    if not wanted.exists():
+        complete.rename(wanted)
+        return
+    aside = _beside(wanted)
+    wanted.rename(aside)
+    try:
+        complete.rename(wanted)
+    except BaseException:
+        aside.rename(wanted)
+        raise
+    shutil.rmtree(aside, ignore_errors=True)
+
+
+def _beside(place: Path) -> Path:
+    """A hidden name in the same folder that nobody else uses."""
+    return place.with_name(f".fairfl-{uuid.uuid4().hex}")
+
+
+def _save(file: Path, content: str) -> None:
+    file.write_bytes(content.encode())
+
+
+def _timeless(found: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in found.items() if name != "seconds"}
+
+
+def _configuration(
+    result: Result, settings: Mapping[str, Any], command: str | None
+) -> dict[str, Any]:
+    return {
+        "schema": SCHEMA,
+        "command": command,
+        "versions": {
+            "fairfl": __version__,
+            "jax": jax.__version__,
+            "numpy": np.__version__,
+            "python": platform.python_version(),
+            "platform": f"{sys.platform} {platform.machine()}",
+        },
+        "data": {
+            "name": result.data.name,
+            "fingerprint": result.data.fingerprint,
+            "clients": result.data.clients,
+            "rows": len(result.data.y),
+            "task": result.data.task,
+            "classes": None if result.data.classes is None else result.data.classes,
+        },
+        "algorithm": result.algorithm,
+        "sampler": result.sampler,
+        "weights": result.weights,
+        "rounds": result.rounds,
+        "settings": settings,
+        "experiments": result.experiments,
+    }
+
+
+def _parameters(result: Result) -> bytes:
+    # safetensors writes the memory as it lies, so a transposed view would come back scrambled.
+    tensors = {
+        f"{place}/{jax.tree_util.keystr(path, simple=True, separator='/')}": np.array(
+            leaf, order="C"
+        )
+        for place, member in enumerate(result.members)
+        for path, leaf in jax.tree_util.tree_leaves_with_path(member.params)
+    }
+    return save(tensors, metadata={"schema": str(SCHEMA)})
+
+
+def _per_split(result: Result, what: str) -> list[Columns]:
+    """The columns of every split that has rows, with the split beside them."""
+    parts: list[tuple[SplitName, Columns]] = [
+        (split, getattr(result, what)(split))
+        for split in SPLITS
+        if len(result.missing(split)) < result.data.clients
+    ]
+    return [{"split": np.full(len(columns["seed"]), split), **columns} for split, columns in parts]
+
+
+def _save_columns(file: Path, parts: Sequence[Columns]) -> None:
+    """CSV with a header; NaN is an empty cell."""
+    with file.open("w", encoding="utf-8", newline="") as stream:
+        writer = csv.writer(stream, lineterminator="\n")
+        writer.writerow(parts[0])
+        for columns in parts:
+            writer.writerows(zip(*map(_cells, columns.values()), strict=True))
+
+
+def _cells(column: np.ndarray) -> list[Any]:
+    if column.dtype.kind != "f":
+        return column.tolist()
+    # A 32-bit number is written in the few digits that tell it from its neighbours.
+    cells = column.astype(str) if column.dtype == np.float32 else column.astype(object)
+    return np.where(np.isnan(column), "", cells.astype(object)).tolist()
