@@ -216,10 +216,11 @@ def test_clients_without_rows_are_never_drawn(sizes, part, round, name):
 @pytest.mark.parametrize("name", ["by-size", "uniform", "by-size-with-replacement"])
 def test_seeds_and_rounds_set_the_cohort(name):
     """The paper's code knows only the round (R6); Flower's simulation has no seed for it (F7)."""
-    sizes = [5] * 40
-    first = draws(name, sizes, 4, times=30)
-    assert draws(name, sizes, 4, times=30) == first
-    assert len({*first, *draws(name, sizes, 4, times=30, seed=1)}) == 60
+    plans = [planner(rows_of([5] * 40), fairfl.fedavg(sampler=name), 4, seed) for seed in (0, 1)]
+    drawn = {(s, t): tuple(plans[s].draw(t)[0].tolist()) for s in (0, 1) for t in range(30)}
+    assert len(set(drawn.values())) == 60
+    for s, t in [(1, 29), (0, 0), (1, 3)]:
+        assert tuple(plans[s].draw(t)[0].tolist()) == drawn[s, t]
 
 
 def test_the_public_cohort_is_the_plans():

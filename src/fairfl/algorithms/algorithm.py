@@ -3,7 +3,7 @@
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import get_args
+from typing import Any, get_args
 
 import numpy as np
 import optax
@@ -58,24 +58,41 @@ def assemble(
         sampler=sampler(sampler_name),
         work=work,
         rule=rule,
-        hyper={key: numbers(key, value) for key, value in hyper.items() if value is not None},
+        hyper={
+            name: numbers(name, value)
+            for name, value in hyper.items()
+            if value is not None or name not in OPTIONAL
+        },
         server=_server(server),
         weights=weights,  # type: ignore[arg-type]
     )
 
 
-def _server(server: Server | optax.GradientTransformation | None) -> Server:
+def _server(server: object) -> Server:
     if server is None:
         return PLAIN
-    return server if isinstance(server, Server) else optimiser(server)
+    if isinstance(server, Server):
+        return server
+    if not isinstance(server, optax.GradientTransformation):
+        raise ValueError(
+            f"server={server!r} is no optax transformation; call one, for example optax.adam(0.01)"
+        )
+    return optimiser(server)
 
 
 POSITIVE = frozenset({"learning_rate", "L"})
+OPTIONAL = frozenset({"L"})
 
 
-def numbers(name: str, value: Numbers) -> tuple[float, ...]:
+def listed(value: Any) -> list[Any]:
+    """A list as it is, one value as a list of one; text and scalar arrays are one value."""
+    several = isinstance(value, Iterable) and not isinstance(value, str)
+    return list(value) if several and getattr(value, "ndim", 1) else [value]
+
+
+def numbers(name: str, value: Numbers | None) -> tuple[float, ...]:
     """One value or a list of them, as floats in the range that the name allows."""
-    values = tuple(map(_number(name), value if isinstance(value, Iterable) else [value]))
+    values = tuple(map(_number(name), listed(value)))
     if not values:
         raise ValueError(f"{name} is an empty list; give at least one value")
     if len(set(values)) < len(values):
@@ -97,13 +114,25 @@ def _number(name: str):
     return check
 
 
-def whole(name: str, value: int, least: int = 1) -> int:
-    """A structural hyper-parameter: one whole number, never a list."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise ValueError(
-            f"{name}={value!r} must be one whole number of at least {least}; "
-            "only numeric hyper-parameters such as q or learning_rate take lists"
-        )
+LARGEST_SEED = 2**64 - 1
+"""What a Philox key holds."""
+
+
+def structural(name: str, value: object) -> int:
+    """A structural hyper-parameter: it shapes the program, so it takes no list."""
+    try:
+        return whole(name, value)
+    except ValueError as error:
+        lists = "only numeric hyper-parameters such as q or learning_rate take lists"
+        raise ValueError(f"{error}; {lists}") from None
+
+
+def whole(name: str, value: Any, least: int = 1, most: int | None = None) -> int:
+    """One whole number, never a list: a count or a seed."""
+    fits = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not fits or value < least or (most is not None and value > most):
+        bounds = f"of at least {least}" if most is None else f"from {least} to {most}"
+        raise ValueError(f"{name}={value!r} must be one whole number {bounds}")
     return int(value)
 
 

@@ -7,7 +7,7 @@ place of the plain step). Numeric hyper-parameters take lists, whose product is 
 
 import optax
 
-from fairfl.algorithms.algorithm import Algorithm, Numbers, assemble, whole
+from fairfl.algorithms.algorithm import Algorithm, Numbers, assemble, structural
 from fairfl.algorithms.rules import fixed_step as fixed_step_rule
 from fairfl.algorithms.rules import mean, q_ffl
 from fairfl.algorithms.server import Server
@@ -30,7 +30,7 @@ def fedavg(
     >>> fairfl.fedavg(learning_rate=[0.1, 0.3]).experiments
     [{'learning_rate': 0.1}, {'learning_rate': 0.3}]
     """
-    work = local_sgd(whole("epochs", epochs), whole("batch_size", batch_size))
+    work = local_sgd(structural("epochs", epochs), structural("batch_size", batch_size))
     hyper = {"learning_rate": learning_rate}
     return assemble("fedavg", work, mean(), hyper, sampler, weights, server)
 
@@ -53,7 +53,7 @@ def q_fedavg(
     >>> [e["q"] for e in fairfl.q_fedavg(q=[0, 1, 5]).experiments]
     [0.0, 1.0, 5.0]
     """
-    work = local_sgd(whole("epochs", epochs), whole("batch_size", batch_size))
+    work = local_sgd(structural("epochs", epochs), structural("batch_size", batch_size))
     hyper = {"q": q, "learning_rate": learning_rate, "L": L}
     return assemble("q-fedavg", work, q_ffl(), hyper, sampler, weights, server)
 

@@ -159,8 +159,10 @@ def from_arrays(
     given = [train, validation or {}, test or {}]
     check_fractions(split)
     ids = tuple(dict.fromkeys(id for pairs in given for id in pairs))
-    if not ids:
+    if not train:
         raise ValueError("there are no clients: `train` is empty; give at least one client")
+    if task is not None and task not in get_args(Task):
+        raise ValueError(f"task={task!r} is none of {', '.join(get_args(Task))}; choose one")
     blocks = [
         (role, _arrays(id, pairs[id]))
         for id in ids
@@ -193,7 +195,8 @@ def from_arrays(
 def check_fractions(split: Fractions | None) -> None:
     if split is None:
         return
-    if len(split) != 3 or min(split) < 0 or abs(sum(split) - 1) > 1e-6 or split[0] == 0:
+    adds_up = len(split) == 3 and abs(sum(split) - 1) <= 1e-6
+    if not adds_up or min(split) < 0 or split[0] == 0:
         raise ValueError(
             f"split={split} must be three fractions (train, validation, test) that add to 1, "
             "with some rows to train on; use for example (0.8, 0.1, 0.1)"
@@ -205,6 +208,16 @@ def _arrays(id: Hashable, pair: tuple[ArrayLike, ArrayLike]) -> tuple[np.ndarray
     if x.ndim < 2:
         raise ValueError(
             f"client {id!r}: x has shape {x.shape}; give one row per example, (rows, features)"
+        )
+    if x.dtype.kind not in "fiub":
+        raise ValueError(
+            f"client {id!r}: x holds {x.dtype.name} values, which are not real numbers; "
+            "turn them into numbers first, or load a table with fairfl.from_table"
+        )
+    if x.dtype.kind in "iu" and x.size and not -(2**31) <= x.min() <= x.max() < 2**31:
+        raise ValueError(
+            f"client {id!r}: x holds whole numbers from {x.min()} to {x.max()}, beyond 32 bits; "
+            "give them as floats"
         )
     if len(x) == 0:
         raise ValueError(f"client {id!r} has no rows; leave it out or give it at least one")
@@ -225,7 +238,7 @@ def _stacked(owners: list[Hashable], xs: list[np.ndarray]) -> np.ndarray:
                 f"{shape}; all clients need the same features"
             )
     whole = all(np.issubdtype(x.dtype, np.integer) for x in xs)
-    # `out=` and `dtype=` together spare a second copy of data that may be gigabytes.
+    # `dtype=` spares a second copy of data that may be gigabytes.
     stacked = np.concatenate(xs, dtype=np.int32 if whole else np.float32, casting="same_kind")
     if not whole:
         _check_finite(owners, [len(x) for x in xs], stacked)
@@ -251,6 +264,8 @@ def encoded(labels: np.ndarray, task: Task | None) -> tuple[np.ndarray, np.ndarr
         raise ValueError("a label is NaN or infinite; drop rows without a label")
     if task == "regression" or (task is None and _is_real(labels)):
         return labels.astype(np.float32), None, "regression"
+    if labels.dtype.kind == "O" and any(label is None for label in labels):
+        raise ValueError("a label is None; drop rows without a label")
     classes = np.unique(labels)
     if len(classes) < 2:
         raise ValueError(

@@ -36,6 +36,7 @@ def from_functions(
         penalty=penalty,
         reduction=reduction,
         task=task,
+        outputs=apply,
         name=name,
     )
 

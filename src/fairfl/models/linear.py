@@ -74,6 +74,7 @@ def _softmax(features: int, classes: int, task: str) -> Model:
         init=partial(_zeros, weights=(features, classes), bias=(classes,)),
         loss=_softmax_loss,
         predict=_softmax_predict,
+        outputs=_softmax_outputs,
         task=task,  # type: ignore[arg-type]
         stacked=_softmax_kernel,
         name="softmax regression",
@@ -114,11 +115,17 @@ def _softmax_loss(
     params: Weights, x: Float[Array, "rows features"], y: Int[Array, " rows"], key: object
 ) -> Float[Array, " rows"]:
     del key
-    return cross_entropy(x @ params["weights"] + params["bias"], y)
+    return cross_entropy(_softmax_outputs(params, x), y)
+
+
+def _softmax_outputs(
+    params: Weights, x: Float[Array, "rows features"]
+) -> Float[Array, "rows classes"]:
+    return x @ params["weights"] + params["bias"]
 
 
 def _softmax_predict(params: Weights, x: Float[Array, "rows features"]) -> Int[Array, " rows"]:
-    return jnp.argmax(x @ params["weights"] + params["bias"], axis=-1).astype(jnp.int32)
+    return jnp.argmax(_softmax_outputs(params, x), axis=-1).astype(jnp.int32)
 
 
 def _logits(

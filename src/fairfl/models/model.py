@@ -50,6 +50,8 @@ class Model:
     loss(params, x, y, key)  one loss per row of the batch; key is None when it is evaluated
     predict(params, x)     a class number, or a value for regression, per row
     penalty(params)        added once to F_k and once to every batch; None for no penalty
+    outputs(params, x)     the scores behind a prediction, one per class, where the model has them
+    stochastic             whether the loss uses its key: dropout and the like
     stacked(models)        optional fast path for that many parameter sets; None derives it by vmap
     """
 
@@ -59,6 +61,7 @@ class Model:
     penalty: Callable[[Params], Float[Array, ""]] | None = None
     reduction: Reduction = "mean"
     task: Task = "multiclass"
+    outputs: Callable[[Params, Batch], Float[Array, "rows outputs"]] | None = None
     stochastic: bool = False
     stacked: Callable[[int], Stacked] | None = None
     name: str = "model"

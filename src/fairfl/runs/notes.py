@@ -67,8 +67,8 @@ def _missing(result: Result) -> list[str]:
 
 def _stopped(result: Result) -> list[str]:
     return [
-        f"{_label(member, result)} stopped after {member.rounds} rounds: no finite model or reply was "
-        "left, so its last good model stands; try a smaller learning rate."
+        f"{_label(member, result)} stopped after {member.rounds} rounds: no finite model or reply "
+        "was left, so its last good model stands; try a smaller learning rate."
         for member in result.members
         if member.stopped
     ]

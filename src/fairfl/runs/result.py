@@ -106,7 +106,7 @@ class Result:
         return _joined([_client_columns(self.data, m, check_split(split)) for m in self.members])
 
     def missing(self, split: SplitName = "test") -> tuple[Hashable, ...]:
-        """Clients with no rows in the split of any seed, so that they are in none of its metrics."""
+        """Clients with no rows in the split of any seed, so in none of its metrics."""
         sizes = [m.final[check_split(split)].size for m in self.members]
         absent = np.flatnonzero(np.max(sizes, axis=0) == 0)
         return tuple(self.data.ids[k] for k in absent)
@@ -139,7 +139,22 @@ def check_split(split: str) -> SplitName:
 
 
 def columns(rows: Sequence[Mapping[str, Any]]) -> Columns:
-    return {name: np.array([row[name] for row in rows]) for name in rows[0]}
+    """Rows as columns; names that are not all numbers or all text stay what they are."""
+    return {name: _column(name, [row[name] for row in rows]) for name in rows[0]}
+
+
+def _column(name: str, values: list[Any]) -> np.ndarray:
+    return named(values) if name == "client" else np.array(values)
+
+
+def named(ids: Sequence[Hashable]) -> np.ndarray:
+    """Client ids as a column: as they were given, never turned into text or taken apart."""
+    if all(type(id) is str for id in ids) or all(type(id) is int for id in ids):
+        return np.array(ids)
+    column = np.empty(len(ids), object)
+    for place, id in enumerate(ids):
+        column[place] = id
+    return column
 
 
 def _joined(parts: Sequence[Columns]) -> Columns:
@@ -152,7 +167,7 @@ def _client_columns(data: FederatedData, member: Experiment, split: SplitName) -
     labels = {name: np.full(len(here), value) for name, value in member.labels.items()}
     return {
         **labels,
-        "client": np.array([data.ids[k] for k in here]),
+        "client": named([data.ids[k] for k in here]),
         "size": found.size[here],
         "accuracy": found.accuracy[here],
         "loss": found.loss[here],

@@ -8,10 +8,11 @@ import jax
 import numpy as np
 
 from fairfl.algorithms import Algorithm
-from fairfl.algorithms.algorithm import whole
+from fairfl.algorithms.algorithm import LARGEST_SEED, listed, whole
 from fairfl.clients import FederatedData
 from fairfl.clients.federated import SPLITS
 from fairfl.models import Model, stack
+from fairfl.models.fit import check_fit
 from fairfl.models.model import width
 from fairfl.runs.notes import notes
 from fairfl.runs.result import Experiment, Result
@@ -53,8 +54,15 @@ def train(
     """
     whole("rounds", rounds)
     whole("cohort", cohort)
-    every = whole("evaluate_every", evaluate_every or max(1, rounds // EVALUATIONS))
-    seeds = check_seeds(seed)
+    seeds, every = check_seeds(seed), max(1, rounds // EVALUATIONS)
+    if evaluate_every is not None:
+        every = whole("evaluate_every", evaluate_every)
+    if split_seed is not None:
+        whole("split_seed", split_seed, least=0, most=LARGEST_SEED)
+    for name, value in {"width": width, "lanes": lanes}.items():
+        if value is not None:
+            whole(name, value)
+    check_fit(model, data)
     began = time.perf_counter()
     chosen = settings(
         data, model, algorithm, rounds, cohort, seeds, split_seed, every, width, lanes, x64
@@ -75,12 +83,13 @@ def train(
 
 def check_seeds(seed: int | Sequence[int]) -> list[int]:
     """One seed or a list of different ones."""
-    seeds = [seed] if isinstance(seed, int | np.integer) else list(seed)
+    seeds = listed(seed)
     if not seeds:
         raise ValueError("seed is an empty list; give at least one seed")
-    if len(set(seeds)) < len(seeds):
+    checked = [whole("seed", s, least=0, most=LARGEST_SEED) for s in seeds]
+    if len(set(checked)) < len(checked):
         raise ValueError(f"seed={seeds} names a seed twice; list each seed once")
-    return [whole("seed", s, least=0) for s in seeds]
+    return checked
 
 
 def _experiments(group: Group) -> list[Experiment]:
