@@ -118,15 +118,15 @@ def test_a_regression_has_losses_but_no_accuracies():
                 np.testing.assert_allclose(evaluation.loss[k, m], direct, rtol=1e-5)
 
 
-def test_losses_of_many_rows_are_added_without_drift():
-    """Blocks are summed in float64: a float32 sum of a million rows loses its last digits."""
-    n = 100_000
-    x = np.full((n, 1), 0.1, np.float32)
-    data = fairfl.from_arrays({"a": (x, np.zeros(n, int)), "b": (x[:3], [1, 0, 1])}, split=None)
+def test_small_losses_are_not_lost_beside_large_ones():
+    """Blocks are added in float64: in float32, 2^24 + 1 is 2^24."""
+    x = np.full((BLOCK + 1, 1), 1 - 2.0**24 / BLOCK)
+    x[BLOCK] = 0
+    data = fairfl.from_arrays({"a": (x, [1] * len(x)), "b": ([[0.0]], [0])}, test={})
     model = fairfl.models.linear_svm(data, reduction="sum")
-    one = {"weights": np.zeros(1, np.float32), "bias": np.float32(-0.9)}
+    one = {"weights": np.ones(1, np.float32), "bias": np.float32(0)}
     train, *_ = evaluated(data, model, [one], data.split(0))
-    np.testing.assert_allclose(train.loss[0, 0], n * (1 - np.float64(np.float32(0.9))), rtol=2e-7)
+    assert train.loss[0, 0] == 2**24 + 1 + 0.5
 
 
 # --- clients without rows -------------------------------------------------------------------------
