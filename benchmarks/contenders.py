@@ -7,6 +7,8 @@ only the server's arithmetic.
 
 Run the file itself to see that they agree, and how long a step of each takes here.
 """
+# pyright: reportMissingImports=false
+# PyTorch is installed by who wants to be compared with it.
 
 import importlib.util
 import os

@@ -128,7 +128,7 @@ def test_a_sweep_of_an_algorithm_without_q(fairfl_):
 
 def test_defaults_are_the_papers(fairfl_, monkeypatch):
     asked = []
-    monkeypatch.setattr(cli, "_trained", lambda plan: asked.append(plan) or 1 / 0)
+    monkeypatch.setattr(cli.training, "_trained", lambda plan: asked.append(plan) or 1 / 0)
     fairfl_("run", "synthetic")
     assert asked[0].algorithm.experiments == [{"q": 1.0, "learning_rate": 0.1}]
     assert (asked[0].rounds, asked[0].cohort, asked[0].seeds) == (10_000, 10, [0])
@@ -354,14 +354,14 @@ def test_bad_cells_are_one_sentence(fairfl_, visits, tmp_path, change, sentence)
 def test_an_unwritable_folder_is_refused_before_training(fairfl_, monkeypatch):
     if not os.path.isdir("/proc"):
         pytest.skip("there is no /proc here")
-    monkeypatch.setattr(cli, "_trained", None)
+    monkeypatch.setattr(cli.training, "_trained", None)
     code, _, err = fairfl_("run", "synthetic", "--out", "/proc/run")
     assert code == 2
     assert "cannot write in '/proc'" in err
 
 
 def test_runs_being_a_file_is_refused_before_training(fairfl_, tmp_path, monkeypatch):
-    monkeypatch.setattr(cli, "_trained", None)
+    monkeypatch.setattr(cli.training, "_trained", None)
     (tmp_path / "runs").touch()
     code, _, err = fairfl_("run", "synthetic")
     assert code == 2
@@ -372,7 +372,7 @@ def test_results_are_shown_even_if_they_cannot_be_kept(fairfl_, tmp_path, monkey
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(cli.folder, "_save", full)
+    monkeypatch.setattr(cli.training.folder, "_save", full)
     code, out, err = fairfl_("run", *SMALL, "--json", "--out=run")
     assert code == 2
     assert json.loads(out)["schema"] == 1
@@ -390,7 +390,7 @@ def test_when_everything_stops_the_last_good_models_are_kept(fairfl_, tmp_path):
 
 
 def test_a_mistake_of_ours_is_called_one(fairfl_, tmp_path, monkeypatch):
-    monkeypatch.setattr(cli, "_trained", lambda plan: 1 / 0)
+    monkeypatch.setattr(cli.training, "_trained", lambda plan: 1 / 0)
     code, out, err = fairfl_("run", *SMALL)
     assert (code, out) == (1, "")
     assert err == (
@@ -401,17 +401,17 @@ def test_a_mistake_of_ours_is_called_one(fairfl_, tmp_path, monkeypatch):
 
 
 def test_the_traceback_is_there_for_who_asks(fairfl_, monkeypatch):
-    monkeypatch.setattr(cli, "_trained", lambda plan: 1 / 0)
+    monkeypatch.setattr(cli.training, "_trained", lambda plan: 1 / 0)
     monkeypatch.setenv("FAIRFL_DEBUG", "1")
     assert "Traceback" in fairfl_("run", *SMALL)[2]
 
 
 def test_warnings_lose_our_line_numbers(fairfl_, monkeypatch):
     def warn(plan):
-        cli.warnings.showwarning(UserWarning("mind this"), UserWarning, "file.py", 3)
+        warnings.showwarning(UserWarning("mind this"), UserWarning, "file.py", 3)
         return 1 / 0
 
-    monkeypatch.setattr(cli, "_trained", warn)
+    monkeypatch.setattr(cli.training, "_trained", warn)
     assert fairfl_("run", *SMALL)[2].startswith("Note: mind this\n")
 
 

@@ -1,0 +1,145 @@
+"""What can be asked of a command: the options, their help, and where each is listed."""
+
+import dataclasses
+from pathlib import Path
+from typing import Annotated, Any
+
+import click
+import typer
+
+from fairfl.algorithms import NAMED
+from fairfl.algorithms.samplers import SAMPLERS
+from fairfl.runs import request
+
+
+def option(name: str, panel: str, help: str, metavar: str | None = None) -> Any:
+    return typer.Option(name, rich_help_panel=panel, help=help, metavar=metavar, show_default=False)
+
+
+METHOD, TRAINING, DATA, OUTPUT = "Algorithm", "Training", "Data", "Output"
+
+Name = Annotated[
+    str,
+    option(
+        "--algorithm",
+        METHOD,
+        f"{', '.join(NAMED)}; also with its settings: q-fedavg:q=5:sampler=uniform.",
+        "NAME",
+    ),
+]
+Q = Annotated[
+    str | None,
+    option("--q", METHOD, "How much badly served clients count; 0 is FedAvg.", "NUMBER,.."),
+]
+Rate = Annotated[
+    str | None, option("--learning-rate", METHOD, "Step size of the clients.", "NUMBER,..")
+]
+Lipschitz = Annotated[
+    str | None,
+    option("--L", METHOD, "Lipschitz estimate; 1 / learning rate if not given.", "NUMBER,.."),
+]
+Epochs = Annotated[
+    int | None, option("--epochs", METHOD, "Local passes over a client's rows.", "N")
+]
+BatchSize = Annotated[int | None, option("--batch-size", METHOD, "Rows of a local step.", "N")]
+Drawn = Annotated[
+    str | None,
+    option("--sampler", METHOD, f"How clients are drawn: {', '.join(SAMPLERS)}.", "NAME"),
+]
+Weights = Annotated[
+    str | None, option("--weights", METHOD, "What a client counts for: size or equal.", "NAME")
+]
+ModelName = Annotated[
+    str | None, option("--model", TRAINING, f"{', '.join(request.MODELS)}.", "NAME")
+]
+Rounds = Annotated[int | None, option("--rounds", TRAINING, "Rounds of training.", "N")]
+Cohort = Annotated[int | None, option("--cohort", TRAINING, "Clients that train in a round.", "N")]
+Seed = Annotated[
+    int, option("--seed", TRAINING, "The first seed, of split, model, cohorts and shuffles.", "N")
+]
+Seeds = Annotated[int, option("--seeds", TRAINING, "How many seeds; 5 if not given.", "N")]
+SplitSeed = Annotated[
+    int | None,
+    option("--split-seed", TRAINING, "One split for all seeds, drawn from this one.", "N"),
+]
+Evaluate = Annotated[
+    int | None,
+    option("--evaluate-every", TRAINING, "Rounds from one evaluation to the next.", "N"),
+]
+Client = Annotated[
+    str | None, option("--client", DATA, "Table: the column that says whose row it is.", "COLUMN")
+]
+Label = Annotated[str | None, option("--label", DATA, "Table: the column to predict.", "COLUMN")]
+Features = Annotated[
+    str | None,
+    option(
+        "--features", DATA, "Table: what to predict from; all others if not given.", "COLUMN,.."
+    ),
+]
+Alpha = Annotated[
+    float | None,
+    option("--alpha", DATA, "Synthetic: deviation between the clients' models.", "NUMBER"),
+]
+Beta = Annotated[
+    float | None,
+    option("--beta", DATA, "Synthetic: deviation between the clients' inputs.", "NUMBER"),
+]
+Clients = Annotated[int | None, option("--clients", DATA, "Synthetic: how many clients.", "N")]
+Sizes = Annotated[
+    str | None, option("--sizes", DATA, "Synthetic: sizes of clients, paper or heavy.", "NAME")
+]
+DataSeed = Annotated[
+    int | None, option("--data-seed", DATA, "Synthetic: the seed that it is generated from.", "N")
+]
+DataDir = Annotated[
+    Path | None, option("--data-dir", DATA, "Where data sets with files are kept.", "FOLDER")
+]
+Out = Annotated[
+    Path | None,
+    option(
+        "--out", OUTPUT, "Where to write the run; a new folder in runs/ if not given.", "FOLDER"
+    ),
+]
+Overwrite = Annotated[bool, option("--overwrite", OUTPUT, "Replace the run that is there.")]
+Json = Annotated[bool, option("--json", OUTPUT, "Print one JSON object and nothing else.")]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Asked:
+    """What can be asked of a command that trains; None is left to the data set's defaults."""
+
+    context: click.Context
+    data: str
+    algorithm: Name = "q-fedavg"
+    q: Q = None
+    learning_rate: Rate = None
+    L: Lipschitz = None
+    epochs: Epochs = None
+    batch_size: BatchSize = None
+    sampler: Drawn = None
+    weights: Weights = None
+    model: ModelName = None
+    rounds: Rounds = None
+    cohort: Cohort = None
+    seed: Seed = 0
+    split_seed: SplitSeed = None
+    evaluate_every: Evaluate = None
+    client: Client = None
+    label: Label = None
+    features: Features = None
+    alpha: Alpha = None
+    beta: Beta = None
+    clients: Clients = None
+    sizes: Sizes = None
+    data_seed: DataSeed = None
+    data_dir: DataDir = None
+    out: Out = None
+    overwrite: Overwrite = False
+    as_json: Json = False
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class AskedSweep(Asked):
+    """A sweep trains every combination of its lists of numbers, once for each seed."""
+
+    seeds: Seeds = 5

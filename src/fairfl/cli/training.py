@@ -1,0 +1,160 @@
+"""`fairfl run` and `fairfl sweep`."""
+
+import dataclasses
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+from click.core import ParameterSource
+from rich.console import Console
+
+from fairfl import datasets
+from fairfl.algorithms.algorithm import whole
+from fairfl.choice import Choice, choose_q
+from fairfl.cli.app import command
+from fairfl.cli.errors import INTERRUPTED, THEIRS, CommandError
+from fairfl.cli.options import Asked, AskedSweep
+from fairfl.cli.output import say
+from fairfl.report import tables
+from fairfl.report.progress import shown
+from fairfl.runs import Result, folder, request, train
+from fairfl.runs.json import as_object, text
+from fairfl.runs.request import Plan
+
+RUNS = Path("runs")
+"""Where a run is kept that does not say where."""
+
+FAMILY = (0.0, 0.1, 1.0, 2.0, 5.0)
+"""The q of a sweep that does not say which, beside the data set's own."""
+
+
+@command(Asked)
+def run(asked: Asked) -> None:
+    """Train one model and show how evenly it serves its clients.
+
+    DATA is a data set by name (see fairfl datasets) or a path to a table of yours. What is not
+    given is as in the paper: fairfl run synthetic is the paper's experiment.
+
+    fairfl run synthetic --q 1 --rounds 2000
+    """
+    plan = _planned(asked, [asked.seed], q=(datasets.defaults(asked.data).q,))
+    if len(plan.algorithm.experiments) > 1:
+        raise ValueError(
+            f"run trains one experiment but this asks for {len(plan.algorithm.experiments)}; "
+            "use fairfl sweep to compare several"
+        )
+    result = _trained(plan)
+    _report(asked, plan, result, None, [tables.single(result)])
+
+
+@command(AskedSweep)
+def sweep(asked: AskedSweep) -> None:
+    """Train one model for every q, compare how evenly they serve, and name the q to use.
+
+    DATA is a data set by name (see fairfl datasets) or a path to a table of yours.
+
+    fairfl sweep synthetic --q 0,0.1,1,5 --seeds 5
+
+    fairfl sweep visits.parquet --client hospital --label readmitted
+    """
+    seeds = [asked.seed + i for i in range(whole("seeds", asked.seeds))]
+    plan = _planned(asked, seeds, q=sorted({*FAMILY, datasets.defaults(asked.data).q}))
+    result = _trained(plan)
+    choice, said = _chosen(result)
+    _report(asked, plan, result, choice, said)
+
+
+def _chosen(result: Result) -> tuple[Choice | None, list[Any]]:
+    """The choice of q where there is one, and what is to be said about the family."""
+    try:
+        choice = choose_q(result)
+    except ValueError as error:
+        return None, [tables.family(result), f"No q is recommended: {error}."]
+    table = tables.family(result, chosen=choice.hyperparameters)
+    plain = tables.plain_model(result, choice.hyperparameters)
+    return choice, [table, plain, f"Recommended: {choice.reason}"]
+
+
+def _planned(asked: Asked, seeds: Sequence[int], q: Sequence[float]) -> Plan:
+    """Everything that can be refused is refused here, before anything is trained."""
+    if asked.out is None:
+        folder.check_parent(RUNS)
+    else:
+        folder.check(asked.out, asked.overwrite)
+    plan = request.plan(asked.data, vars(asked), seeds, q)
+    if plan.preprocessing is not None:
+        lines = [f"  {line}" for line in plan.preprocessing.describe()]
+        say([f"{asked.data} was read as", *lines, ""], aside=asked.as_json)
+    return plan
+
+
+def _trained(plan: Plan) -> Result:
+    with shown(plan.total, Console(stderr=True)) as meter:
+        try:
+            return train(
+                plan.data,
+                plan.model,
+                plan.algorithm,
+                rounds=plan.rounds,
+                cohort=plan.cohort,
+                seed=plan.seeds,
+                split_seed=plan.split_seed,
+                evaluate_every=plan.evaluate_every,
+                on_chunk=meter,
+            )
+        except KeyboardInterrupt:
+            raise CommandError(
+                INTERRUPTED,
+                f"interrupted after {meter.done:,} of {plan.total:,} rounds of all experiments, "
+                "and nothing was written; the same command begins anew",
+            ) from None
+
+
+def _report(
+    asked: Asked, plan: Plan, result: Result, choice: Choice | None, found: list[Any]
+) -> None:
+    """Show what was found and keep it: a full disk or a closed pipe costs only the other one."""
+    chosen = None if choice is None else dataclasses.asdict(choice)
+    try:
+        if asked.as_json:
+            sys.stdout.write(text(as_object(result, chosen)))
+            sys.stdout.flush()
+        else:
+            about = tables.heading(result, plan.model.name, plan.cohort)
+            say([*about, "", *found, *(f"Note: {note}" for note in result.notes)])
+    finally:
+        kept = _kept(asked, plan, result, chosen)
+    say([f"Written to {kept}"], asked.as_json)
+    if all(member.stopped for member in result.members):
+        raise CommandError(
+            THEIRS,
+            "every experiment stopped early because nothing finite was left to train; the last "
+            f"good models are in {kept}, so try a smaller learning rate",
+        )
+
+
+def _kept(asked: Asked, plan: Plan, result: Result, chosen: dict[str, Any] | None) -> Path:
+    what = {
+        "choice": chosen,
+        "settings": plan.settings,
+        "preprocessing": plan.preprocessing and plan.preprocessing.to_json(),
+        "command": _as_typed(asked.context),
+    }
+    if asked.out is not None:
+        return folder.write(result, asked.out, overwrite=asked.overwrite, **what)
+    label = f"{plan.data.name}-{asked.context.info_name}"
+    return folder.write_numbered(result, RUNS, label, **what)
+
+
+def _as_typed(context: click.Context) -> str:
+    """The command again, without where its results go."""
+    words = ["fairfl", str(context.info_name), context.params["data"]]
+    for option in context.command.params:
+        name = str(option.name)
+        typed = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+        if typed and name not in ("data", "out", "overwrite", "as_json", "data_dir"):
+            words += [option.opts[0], str(context.params[name])]
+    return shlex.join(words)
