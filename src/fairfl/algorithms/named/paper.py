@@ -1,4 +1,4 @@
-"""The named algorithms: choices of the four parts, under the names that people know.
+"""The paper's algorithms and their baselines.
 
 All take `sampler` ("by-size", "by-size-with-replacement", "uniform", "everyone"), `weights` ("size"
 for the objective p_k = n_k / n, "equal" for p_k = 1 / m) and `server` (an optax transformation in
@@ -109,12 +109,3 @@ def fixed_step(
     return assemble(
         "fixed-step", full_gradient(), fixed_step_rule(), hyper, sampler, weights, server
     )
-
-
-NAMED = {
-    "fedavg": fedavg,
-    "fedsgd": fedsgd,
-    "fixed-step": fixed_step,
-    "q-fedavg": q_fedavg,
-    "q-fedsgd": q_fedsgd,
-}
