@@ -346,6 +346,7 @@ CHANGES = {
     "a role": {"roles": np.array([0, 2, 2, 0], np.int8)},
     "no roles": {"roles": None},
     "the fractions": {"fractions": (0.5, 0.25, 0.25)},
+    "embeddings": {"embeddings": np.eye(9, 3, dtype=np.float32)},
 }
 
 

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
-from jaxtyping import Bool, Int, Int8, Shaped
+from jaxtyping import Bool, Float, Int, Int8, Shaped
 from numpy.typing import ArrayLike
 
 from fairfl.clients.randomness import Stream, permutations
@@ -48,7 +48,8 @@ class FederatedData:
 
     `roles` fixes the split (0 train, 1 validation, 2 test); where it is None every seed draws a
     split of its own with the given `fractions`. `classes` maps class numbers back to the user's
-    labels and is None for regression.
+    labels and is None for regression. Where x holds indices of tokens, `embeddings` may fix what
+    each token means: row i is the vector of token i.
     """
 
     x: Shaped[np.ndarray, "rows ..."]
@@ -60,6 +61,7 @@ class FederatedData:
     roles: Int8[np.ndarray, " rows"] | None = None
     fractions: Fractions | None = None
     name: str = "arrays"
+    embeddings: Float[np.ndarray, "tokens dimensions"] | None = None
 
     @property
     def clients(self) -> int:
@@ -73,7 +75,7 @@ class FederatedData:
     def fingerprint(self) -> str:
         """A digest of everything that training sees; two data sets with the same one are equal."""
         digest = hashlib.blake2b(digest_size=16)
-        for array in (self.x, self.y, self.offsets, self.roles):
+        for array in (self.x, self.y, self.offsets, self.roles, self.embeddings):
             if array is not None:
                 digest.update(repr((array.dtype.str, array.shape)).encode())
                 digest.update(np.ascontiguousarray(array).data)
