@@ -43,8 +43,8 @@ def numbered(sizes, **options):
 
 
 def places(data, seed=0):
-    """Every split of a seed as sets of row numbers, client by client."""
-    split = data.split(seed)
+    """Every split of a seed that is evaluated, as sets of row numbers, client by client."""
+    split = data.split(seed)[: len(SPLITS)]
     return [[set(part.of(k).tolist()) for part in split] for k in range(data.clients)]
 
 
@@ -230,7 +230,7 @@ def test_every_row_is_in_one_split_of_its_own_client(sizes, seed):
     split = data.split(seed)
     for k, n in enumerate(data.sizes):
         parts = [part.of(k) for part in split]
-        assert [len(part) for part in parts] == list(split_sizes(int(n), (0.8, 0.1, 0.1)))
+        assert [len(part) for part in parts] == [*split_sizes(int(n), (0.8, 0.1, 0.1)), 0]
         everything = np.sort(np.concatenate(parts))
         assert everything.tolist() == list(range(data.offsets[k], data.offsets[k + 1]))
     for part in split:
@@ -320,6 +320,51 @@ def test_an_evaluation_only_client_is_evaluated(with_guests):
     assert result.clients("test")["client"].tolist() == [*with_guests.ids[:4], "late"]
     assert result.missing("train") == ("early", "late")
     assert result.sampler == "everyone"
+
+
+# --- support rows ---------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def tasks():
+    """Two tasks to train on, and two held out: rows to adapt on, then rows to be tested on."""
+    return fairfl.from_arrays(
+        train={"a": (rows(3), [0, 1, 0]), "b": (rows(2, 10), [1, 0])},
+        test={"c": (rows(2, 20), [1, 1]), "d": (rows(1, 30), [0])},
+        support={
+            "a": (rows(1, 40), [1]),
+            "c": (rows(2, 50), [0, 1]),
+            "d": (rows(1, 60), [0]),
+        },
+    )
+
+
+def test_support_rows_are_a_role_of_their_own(tasks):
+    assert tasks.roles.tolist() == [0, 0, 0, 3, 0, 0, 2, 2, 3, 3, 2, 3]
+    assert [tasks.split(0).support.of(k).tolist() for k in range(4)] == [[3], [], [8, 9], [11]]
+    assert places(tasks) == [
+        [{0, 1, 2}, set(), set()],
+        [{4, 5}, set(), set()],
+        [set(), set(), {6, 7}],
+        [set(), set(), {10}],
+    ]
+
+
+def test_support_rows_are_neither_trained_on_nor_evaluated(tasks):
+    model = fairfl.models.softmax_regression(tasks)
+    result = fairfl.train(tasks, model, fairfl.fedavg(), rounds=1, cohort=2)
+    assert result.clients("train")["size"].tolist() == [3, 2]
+    assert result.clients("test")["client"].tolist() == ["c", "d"]
+    assert result.clients("test")["size"].tolist() == [2, 1]
+
+
+def test_without_support_rows_the_support_is_empty():
+    assert numbered([9, 3]).split(0).support.sizes.tolist() == [0, 0]
+
+
+def test_a_client_with_support_rows_alone():
+    said = mistake({"a": GOOD}, support={"b": GOOD})
+    assert said.startswith("client 'b' has support rows only, so it would neither train nor be ")
 
 
 # --- the fingerprint ------------------------------------------------------------------------------

@@ -72,7 +72,7 @@ def test_every_client_is_as_numpy_finds_it(case, members):
     params = drawn(model, members)
     found = evaluated(data, model, params, split)
     assert len(blocks_of(split).filled) > TILE
-    for evaluation, part in zip(found, split, strict=True):
+    for evaluation, part in zip(found, split[:3], strict=True):
         assert evaluation.size.tolist() == part.sizes.tolist()
         for k in range(data.clients):
             rows = part.of(k)
@@ -109,7 +109,7 @@ def test_a_regression_has_losses_but_no_accuracies():
     )
     params = drawn(model, 2)
     split = data.split(0)
-    for evaluation, part in zip(evaluated(data, model, params, split), split, strict=True):
+    for evaluation, part in zip(evaluated(data, model, params, split), split[:3], strict=True):
         assert np.isnan(evaluation.accuracy).all()
         for k in np.flatnonzero(part.sizes).tolist():
             rows = part.of(k)
@@ -187,7 +187,8 @@ def test_blocks_cover_each_row_once_for_its_owner(sizes, seed):
         *(
             Rows(places[end - n.sum() : end], np.concatenate([[0], np.cumsum(n)]))
             for n, end in zip(counts.T, ends, strict=True)
-        )
+        ),
+        support=Rows(places[:0], np.zeros(len(sizes) + 1, int)),
     )
     blocks = blocks_of(split)
     assert blocks.size.tolist() == counts.T.ravel().tolist()

@@ -35,21 +35,26 @@ class Rows(NamedTuple):
 
 
 class Split(NamedTuple):
-    """Which rows train, validate and test."""
+    """Which rows train, validate and test, and which a client adapts on before that (MAML).
+
+    For a client that adapts, `train` holds the query rows of its training task and `test` those of
+    a held-out one. A client with support and test rows but no train rows is for evaluation only.
+    """
 
     train: Rows
     validation: Rows
     test: Rows
+    support: Rows
 
 
 @dataclass(frozen=True, eq=False)
 class FederatedData:
     """The rows of all clients, back to back: client k owns rows offsets[k] to offsets[k + 1].
 
-    `roles` fixes the split (0 train, 1 validation, 2 test); where it is None every seed draws a
-    split of its own with the given `fractions`. `classes` maps class numbers back to the user's
-    labels and is None for regression. Where x holds indices of tokens, `embeddings` may fix what
-    each token means: row i is the vector of token i.
+    `roles` fixes the split (0 train, 1 validation, 2 test, 3 support); where it is None every seed
+    draws a split of its own with the given `fractions`, and no row is for support. `classes` maps
+    class numbers back to the user's labels and is None for regression. Where x holds indices of
+    tokens, `embeddings` may fix what each token means: row i is the vector of token i.
     """
 
     x: Shaped[np.ndarray, "rows ..."]
@@ -89,11 +94,11 @@ class FederatedData:
         >>> import numpy as np, fairfl
         >>> data = fairfl.from_arrays({"a": (np.zeros((10, 2)), np.arange(10) % 2)})
         >>> [rows.sizes.tolist() for rows in data.split(seed=0)]
-        [[8], [1], [1]]
+        [[8], [1], [1], [0]]
         """
         order, roles = self._drawn(seed) if self.roles is None else self._fixed(self.roles)
         owner = np.repeat(np.arange(self.clients), self.sizes)
-        return Split(*(_rows(order, roles == role, owner, self.clients) for role in range(3)))
+        return Split(*(_rows(order, roles == role, owner, self.clients) for role in range(4)))
 
     def _fixed(self, roles: Int8[np.ndarray, " rows"]) -> tuple[np.ndarray, np.ndarray]:
         return np.arange(len(self.y), dtype=np.int32), roles
@@ -146,11 +151,13 @@ def from_arrays(
     split: Fractions | None = (0.8, 0.1, 0.1),
     task: Task | None = None,
     name: str = "arrays",
+    support: Pairs | None = None,
 ) -> FederatedData:
     """Data from arrays, one pair (x, y) per client and split.
 
     `split` applies when only `train` is given, drawn anew for every seed; `split=None` keeps all
-    rows for training. A client that appears only in `validation` or `test` is for evaluation only.
+    rows for training. A client that has no rows in `train` is for evaluation only. `support` holds
+    the rows on which a client adapts the model before its other rows are read (maml, q-maml).
     Whole-number, boolean and text labels are classes; other numbers make a regression.
 
     >>> import numpy as np, fairfl
@@ -158,13 +165,14 @@ def from_arrays(
     >>> data.clients, data.sizes.tolist(), data.task
     (2, [3, 2], 'binary')
     """
-    given = [train, validation or {}, test or {}]
+    given = [train, validation or {}, test or {}, support or {}]
     check_fractions(split)
     ids = tuple(dict.fromkeys(id for pairs in given for id in pairs))
     if not train:
         raise ValueError("there are no clients: `train` is empty; give at least one client")
     if task is not None and task not in get_args(Task):
         raise ValueError(f"task={task!r} is none of {', '.join(get_args(Task))}; choose one")
+    _check_support(ids, given)
     blocks = [
         (role, _arrays(id, pairs[id]))
         for id in ids
@@ -176,7 +184,7 @@ def from_arrays(
     y, classes, task = encoded(np.concatenate([pair[1] for _, pair in blocks]), task)
     x = _stacked(owners, [pair[0] for _, pair in blocks])
     lengths = [len(pair[1]) for _, pair in blocks]
-    fixed = validation is not None or test is not None
+    fixed = any(pairs is not None for pairs in (validation, test, support))
     roles = np.repeat(np.array([role for role, _ in blocks], np.int8), lengths) if fixed else None
     rows_of = dict.fromkeys(ids, 0)
     for id, length in zip(owners, lengths, strict=True):
@@ -192,6 +200,15 @@ def from_arrays(
         fractions=None if fixed else split,
         name=name,
     )
+
+
+def _check_support(ids: tuple[Hashable, ...], given: list[Pairs]) -> None:
+    for id in ids:
+        if not any(id in pairs for pairs in given[:3]):
+            raise ValueError(
+                f"client {id!r} has support rows only, so it would neither train nor be tested; "
+                "give it rows in train or test, or leave it out"
+            )
 
 
 def check_fractions(split: Fractions | None) -> None:

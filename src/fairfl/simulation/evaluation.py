@@ -44,7 +44,7 @@ class Evaluation(NamedTuple):
 
 def blocks_of(split: Split) -> Blocks:
     """The rows of all three splits, owner (split, client) after owner."""
-    parts = [_blocks(rows) for rows in split]
+    parts = [_blocks(rows) for rows in (split.train, split.validation, split.test)]
     clients = len(split.train.sizes)
     return Blocks(
         rows=np.concatenate([part.rows for part in parts]),
