@@ -1,7 +1,15 @@
 """fairfl: train one model across many clients so that it serves every one of them."""
 
 from fairfl import datasets, models
-from fairfl.algorithms import Algorithm, fedavg, fedsgd, fixed_step, q_fedavg, q_fedsgd
+from fairfl.algorithms import (
+    Algorithm,
+    fedavg,
+    fedsgd,
+    fixed_step,
+    q_fedavg,
+    q_fedsgd,
+    with_server,
+)
 from fairfl.choice import Choice, choose_q
 from fairfl.clients import FederatedData, from_arrays, from_table, load_table
 from fairfl.metrics import Fairness, fairness, interval, paired_interval
@@ -32,4 +40,5 @@ __all__ = [
     "q_fedavg",
     "q_fedsgd",
     "train",
+    "with_server",
 ]

@@ -15,6 +15,7 @@ from fairfl.algorithms import NAMED, with_hyper
 from fairfl.algorithms.algorithm import with_lipschitz
 from fairfl.algorithms.server import LAST, PLAIN
 from fairfl.algorithms.work import local_sgd
+from fairfl.runs import request
 
 PARTS = {
     "fedavg": ("local SGD", "mean", ["learning_rate"]),
@@ -223,3 +224,66 @@ def test_a_sampler_that_does_not_exist(make):
 @pytest.mark.parametrize("server", ["adam", optax.adam])
 def test_a_server_that_is_no_optimiser(server, unchecked):
     assert "server=" in refusal(fairfl.fedavg, server=server)
+
+
+# --- servers by name ------------------------------------------------------------------------------
+
+
+def test_a_server_by_name_sweeps_its_rate():
+    found = fairfl.with_server(fairfl.q_fedavg(q=[0, 1]), "yogi", server_learning_rate=[0.1, 1])
+    assert [e["server_learning_rate"] for e in found.experiments] == [0.1, 1, 0.1, 1]
+    assert found.server.name == "yogi"
+
+
+def test_a_server_that_has_no_name():
+    said = refusal(fairfl.with_server, algorithm=fairfl.fedavg(), server="foo")
+    assert said.startswith("there is no server 'foo'; choose one of momentum, adam, yogi")
+
+
+def test_an_algorithm_has_one_server():
+    algorithm = fairfl.fedavg(server=optax.sgd(1.0))
+    said = refusal(fairfl.with_server, algorithm=algorithm, server="adam")
+    assert said == "fedavg has the server 'optax' already; leave one out"
+
+
+def test_a_server_learning_rate_of_zero():
+    said = refusal(
+        fairfl.with_server, algorithm=fairfl.fedavg(), server="adam", server_learning_rate=0
+    )
+    assert said == "server_learning_rate=0 must be a finite number greater than 0"
+
+
+def test_a_server_in_words():
+    found = request.algorithm("fedavg:server=adam:server-learning-rate=.01,.1", {}, {})
+    assert (found.server.name, found.hyper["server_learning_rate"]) == ("adam", (0.01, 0.1))
+    assert request.algorithm("fedavg:server=momentum", {}, {}).hyper["server_learning_rate"] == (1,)
+
+
+def test_a_server_learning_rate_without_a_server():
+    said = refusal(request.algorithm, words="fedavg:server_learning_rate=1", given={}, usual={})
+    assert said == "server_learning_rate is for a server; add for example server=adam"
+
+
+def test_a_server_by_name_is_its_optax_transformation_for_every_rate(data, model):
+    """FedAvgM and FedAdam of Reddi et al. (2021), each experiment of a sweep on its own."""
+    rates = [0.05, 0.5]
+    family = fairfl.with_server(fairfl.fedavg(), "adam", server_learning_rate=rates)
+    both = fairfl.train(data, model, family, rounds=3, cohort=4, width=2)
+    for place, rate in enumerate(rates):
+        alone = fairfl.fedavg(server=optax.adam(rate, b1=0.9, b2=0.99, eps=1e-3))
+        wanted = fairfl.train(data, model, alone, rounds=3, cohort=4, width=2)
+        for ours, optaxs in zip(
+            jax.tree.leaves(both.params), jax.tree.leaves(wanted.params), strict=True
+        ):
+            np.testing.assert_allclose(ours[place], optaxs[0], rtol=1e-4, atol=1e-6)
+
+
+def test_server_momentum_by_hand(data, model):
+    """w1 = w0 - D0, w2 = w1 - (D1 + .9 D0): two rounds of rate 1 from what FedAvg sends."""
+    plain = [
+        fairfl.train(data, model, fairfl.fedavg(), rounds=n, cohort=4).params["weights"][0]
+        for n in (1, 2)
+    ]
+    family = fairfl.with_server(fairfl.fedavg(), "momentum")
+    found = fairfl.train(data, model, family, rounds=2, cohort=4).params["weights"][0]
+    np.testing.assert_allclose(found, plain[1] + 0.9 * plain[0], rtol=1e-4, atol=1e-6)

@@ -1,6 +1,6 @@
 """Algorithms: one loop with four replaceable parts."""
 
-from fairfl.algorithms.algorithm import Algorithm, with_hyper
+from fairfl.algorithms.algorithm import Algorithm, with_hyper, with_server
 from fairfl.algorithms.named import NAMED, fedavg, fedsgd, fixed_step, q_fedavg, q_fedsgd
 
 __all__ = [
@@ -12,4 +12,5 @@ __all__ = [
     "q_fedavg",
     "q_fedsgd",
     "with_hyper",
+    "with_server",
 ]

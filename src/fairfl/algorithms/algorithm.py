@@ -1,6 +1,7 @@
 """Algorithm: a sampler, a work, a rule and a server, with their numeric hyper-parameters."""
 
 import itertools
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, get_args
@@ -8,9 +9,9 @@ from typing import Any, get_args
 import numpy as np
 import optax
 
-from fairfl.algorithms.rules import Rule
+from fairfl.algorithms.rules import Parameter, Rule
 from fairfl.algorithms.samplers import Sampler, Weights, sampler
-from fairfl.algorithms.server import LAST, PLAIN, Answer, Server, optimiser
+from fairfl.algorithms.server import LAST, PLAIN, SERVERS, Answer, Server, optimiser
 from fairfl.algorithms.work import Work
 
 Numbers = float | int | Sequence[float | int] | np.ndarray
@@ -49,8 +50,10 @@ def assemble(
     sampler_name: str,
     weights: str,
     server: Server | optax.GradientTransformation | None,
+    answer: Answer = LAST,
 ) -> Algorithm:
     """An Algorithm from what a user typed, or a sentence about what cannot be."""
+    known = {parameter.name: parameter for parameter in rule.parameters}
     if weights not in get_args(Weights):
         raise ValueError(f"weights={weights!r} is neither 'size' nor 'equal'; choose one")
     return Algorithm(
@@ -59,11 +62,12 @@ def assemble(
         work=work,
         rule=rule,
         hyper={
-            name: numbers(name, value)
+            name: numbers(name, value, known.get(name))
             for name, value in hyper.items()
             if value is not None or name not in OPTIONAL
         },
         server=_server(server),
+        answer=answer,
         weights=weights,  # type: ignore[arg-type]
     )
 
@@ -75,12 +79,13 @@ def _server(server: object) -> Server:
         return server
     if not isinstance(server, optax.GradientTransformation):
         raise ValueError(
-            f"server={server!r} is no optax transformation; call one, for example optax.adam(0.01)"
+            f"server={server!r} is no optax transformation; call one, for example "
+            "optax.adam(0.01), or use fairfl.with_server(algorithm, 'adam')"
         )
     return optimiser(server)
 
 
-POSITIVE = frozenset({"learning_rate", "L"})
+POSITIVE = frozenset({"learning_rate", "L", "server_learning_rate"})
 OPTIONAL = frozenset({"L"})
 
 
@@ -90,9 +95,10 @@ def listed(value: Any) -> list[Any]:
     return list(value) if several and getattr(value, "ndim", 1) else [value]
 
 
-def numbers(name: str, value: Numbers | None) -> tuple[float, ...]:
-    """One value or a list of them, as floats in the range that the name allows."""
-    values = tuple(map(_number(name), listed(value)))
+def numbers(name: str, value: Numbers | None, range: Parameter | None = None) -> tuple[float, ...]:
+    """One value or a list of them, as floats in their range; 0 or greater if it is not given."""
+    allowed = range or Parameter(name, above=name in POSITIVE)
+    values = tuple(_number(name, one, allowed) for one in listed(value))
     if not values:
         raise ValueError(f"{name} is an empty list; give at least one value")
     if len(set(values)) < len(values):
@@ -100,28 +106,39 @@ def numbers(name: str, value: Numbers | None) -> tuple[float, ...]:
     return values
 
 
-def _number(name: str):
-    def check(value: object) -> float:
-        try:
-            number = float(value)  # type: ignore[arg-type]
-        except (TypeError, ValueError):
-            raise ValueError(f"{name}={value!r} is not a number") from None
-        if not np.isfinite(number) or number < 0 or (number == 0 and name in POSITIVE):
-            least = "greater than 0" if name in POSITIVE else "0 or greater"
-            raise ValueError(f"{name}={value} must be a finite number {least}")
-        return number
+def _number(name: str, value: object, allowed: Parameter) -> float:
+    try:
+        number = float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        raise ValueError(f"{name}={value!r} is not a number") from None
+    low = number <= allowed.least if allowed.above else number < allowed.least
+    if not math.isfinite(number) or low or number > allowed.most:
+        raise ValueError(f"{name}={value} must be a finite number{_in_words(allowed)}")
+    return number
 
-    return check
+
+def _in_words(allowed: Parameter) -> str:
+    """The range as it ends a sentence."""
+    least = most = ""
+    if math.isfinite(allowed.least):
+        least = (
+            f" greater than {allowed.least:g}"
+            if allowed.above
+            else f" {allowed.least:g} or greater"
+        )
+    if math.isfinite(allowed.most):
+        most = f"{' and' if least else ''} at most {allowed.most:g}"
+    return least + most
 
 
 LARGEST_SEED = 2**64 - 1
 """What a Philox key holds."""
 
 
-def structural(name: str, value: object) -> int:
+def structural(name: str, value: object, least: int = 1) -> int:
     """A structural hyper-parameter: it shapes the program, so it takes no list."""
     try:
-        return whole(name, value)
+        return whole(name, value, least)
     except ValueError as error:
         lists = "only numeric hyper-parameters such as q or learning_rate take lists"
         raise ValueError(f"{error}; {lists}") from None
@@ -143,5 +160,33 @@ def with_lipschitz(hyper: Mapping[str, float]) -> dict[str, float]:
 
 def with_hyper(algorithm: Algorithm, **values: Numbers) -> Algorithm:
     """The same algorithm with other numeric hyper-parameters."""
-    changed = {name: numbers(name, value) for name, value in values.items()}
+    known = {parameter.name: parameter for parameter in algorithm.rule.parameters}
+    changed = {name: numbers(name, value, known.get(name)) for name, value in values.items()}
     return replace(algorithm, hyper={**algorithm.hyper, **changed})
+
+
+def with_server(
+    algorithm: Algorithm, server: str, server_learning_rate: Numbers | None = None
+) -> Algorithm:
+    """The same algorithm with another step on the server: "momentum", "adam" or "yogi".
+
+    w' = w - server_learning_rate * step(sum_k a_k D_k); the rate takes a list. `server=` of an
+    algorithm takes any optax transformation instead.
+
+    >>> import fairfl
+    >>> family = fairfl.with_server(fairfl.fedavg(), "adam", server_learning_rate=[0.01, 0.1])
+    >>> family.experiments[1]
+    {'learning_rate': 0.1, 'server_learning_rate': 0.1}
+    """
+    if server not in SERVERS:
+        raise ValueError(
+            f"there is no server {server!r}; choose one of {', '.join(SERVERS)}, or give the "
+            "algorithm any optax transformation as server="
+        )
+    if algorithm.server is not PLAIN:
+        raise ValueError(
+            f"{algorithm.name} has the server {algorithm.server.name!r} already; leave one out"
+        )
+    rate = SERVERS[server].rate if server_learning_rate is None else server_learning_rate
+    hyper = {**algorithm.hyper, "server_learning_rate": numbers("server_learning_rate", rate)}
+    return replace(algorithm, server=SERVERS[server], hyper=hyper)

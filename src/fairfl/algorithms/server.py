@@ -1,24 +1,29 @@
 """Server: what becomes of w and sum_k a_k D_k, and which iterate is the answer."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import optax
-from jaxtyping import Array, Int
+from jaxtyping import Array, Float, Int
 
 from fairfl.models.model import Params
 
 State = Any
+Hyper = Mapping[str, Float[Array, " models"]]
 
 
 class Server(NamedTuple):
-    """init(w) -> state; apply(state, w, direction) -> w', state'. The axis of models is last."""
+    """init(w) -> state; apply(hyper, state, w, direction) -> w', state'.
+
+    The axis of models is last. `rate` is the usual server_learning_rate of a server that has one.
+    """
 
     name: str
     init: Callable[[Params], State]
-    apply: Callable[[State, Params, Params], tuple[Params, State]]
+    apply: Callable[[Hyper, State, Params, Params], tuple[Params, State]]
+    rate: float | None = None
 
 
 class Answer(NamedTuple):
@@ -42,12 +47,27 @@ def optimiser(transformation: optax.GradientTransformation) -> Server:
     mixes experiments.
     """
 
-    def apply(state: State, w: Params, direction: Params) -> tuple[Params, State]:
-        update = jax.vmap(transformation.update, in_axes=-1, out_axes=-1)
-        change, state = update(direction, state, w)
+    def apply(hyper: Hyper, state: State, w: Params, direction: Params) -> tuple[Params, State]:
+        del hyper
+        change, state = _per_model(transformation.update)(direction, state, w)
         return optax.apply_updates(w, change), state  # type: ignore[return-value]
 
-    return Server("optax", jax.vmap(transformation.init, in_axes=-1, out_axes=-1), apply)
+    return Server("optax", _per_model(transformation.init), apply)
+
+
+def _scaled(name: str, direction: optax.GradientTransformation, rate: float) -> Server:
+    """w' = w - server_learning_rate * direction(sum_k a_k D_k), the rate being one of a sweep."""
+
+    def apply(hyper: Hyper, state: State, w: Params, total: Params) -> tuple[Params, State]:
+        change, state = _per_model(direction.update)(total, state, w)
+        step = hyper["server_learning_rate"]
+        return jax.tree.map(lambda p, c: p - step * c, w, change), state
+
+    return Server(name, _per_model(direction.init), apply, rate)
+
+
+def _per_model(function: Callable[..., Any]) -> Callable[..., Any]:
+    return jax.vmap(function, in_axes=-1, out_axes=-1)
 
 
 def last_iterate() -> Answer:
@@ -64,7 +84,8 @@ def _no_state(w: Params) -> State:
     return ()
 
 
-def _descend(state: State, w: Params, direction: Params) -> tuple[Params, State]:
+def _descend(hyper: Hyper, state: State, w: Params, direction: Params) -> tuple[Params, State]:
+    del hyper
     return jax.tree.map(jnp.subtract, w, direction), state
 
 
@@ -93,3 +114,25 @@ def _read_mean(state: State, w: Params) -> Params:
 PLAIN = Server("plain", _no_state, _descend)
 LAST = Answer("last iterate", _no_state, _keep, _read_last)
 MEAN = Answer("mean iterate", lambda w: w, _running_mean, _read_mean)
+
+ANSWERS = {"last": LAST, "mean": MEAN}
+
+ADAPTIVITY = 1e-3
+"""tau of Reddi et al. (2021), their best on most tasks."""
+
+SERVERS = {
+    "momentum": _scaled("momentum", optax.trace(decay=0.9), rate=1.0),
+    "adam": _scaled("adam", optax.scale_by_adam(b1=0.9, b2=0.99, eps=ADAPTIVITY), rate=0.01),
+    "yogi": _scaled(
+        "yogi",
+        optax.scale_by_yogi(
+            b1=0.9, b2=0.99, eps=ADAPTIVITY, initial_accumulator_value=ADAPTIVITY**2
+        ),
+        rate=0.01,
+    ),
+}
+"""FedAvgM (Hsu et al., 2019), FedAdam and FedYogi (Reddi et al., 2021, Algorithm 2).
+
+Momentum and decay are theirs. optax corrects the bias of the first rounds, which Algorithm 2 does
+not; it matters for about 1 / (1 - 0.9) rounds.
+"""

@@ -13,7 +13,7 @@ import numpy as np
 
 from fairfl import datasets, models
 from fairfl.algorithms import NAMED, Algorithm
-from fairfl.algorithms.algorithm import whole
+from fairfl.algorithms.algorithm import Numbers, whole, with_server
 from fairfl.clients import FederatedData
 from fairfl.clients.tables import Preprocessing, load_table
 from fairfl.models import Model
@@ -27,6 +27,9 @@ MODELS = {
 
 
 METHOD = ("q", "learning_rate", "L", "epochs", "batch_size", "sampler", "weights")
+SERVER = {"server": str, "server_learning_rate": Numbers}
+"""What every algorithm can be given in words beside what it takes itself."""
+
 COLUMNS = ("client", "label", "features")
 OPTIONS = ("alpha", "beta", "clients", "sizes", "data_seed", "data_dir")
 
@@ -198,19 +201,26 @@ def algorithm(words: str, given: Mapping[str, Any], usual: Mapping[str, Any]) ->
         if key in inline and key in beside:
             raise ValueError(f"{key} is given twice, in {words!r} and beside it; give it once")
     known = {key: value for key, value in usual.items() if key in kinds}
-    values = {**known, **inline, **beside}
-    return NAMED[name](**{key: _value(key, value, kinds[key]) for key, value in values.items()})
+    words_of = {**known, **inline, **beside}
+    values = {key: _value(key, value, kinds[key]) for key, value in words_of.items()}
+    server = {key: values.pop(key) for key in SERVER if key in values}
+    found = NAMED[name](**values)
+    if not server:
+        return found
+    if "server" not in server:
+        raise ValueError("server_learning_rate is for a server; add for example server=adam")
+    return with_server(found, **server)
 
 
 def keywords(name: str) -> dict[str, Any]:
     """What an algorithm can be given in words, and the type of each.
 
     >>> from fairfl.runs.request import keywords
-    >>> list(keywords("fedavg"))
-    ['learning_rate', 'epochs', 'batch_size', 'sampler', 'weights']
+    >>> list(keywords("fedsgd"))
+    ['learning_rate', 'sampler', 'weights', 'server', 'server_learning_rate']
     """
     parameters = inspect.signature(NAMED[name]).parameters.values()
-    return {p.name: p.annotation for p in parameters if p.name != "server"}
+    return {p.name: p.annotation for p in parameters if p.name != "server"} | SERVER
 
 
 def numbers(name: str, words: str) -> list[float]:
@@ -247,7 +257,7 @@ def _value(name: str, value: Any, kind: Any) -> Any:
     try:
         return int(value)
     except ValueError:
-        raise ValueError(f"{name}={value} must be one whole number of at least 1") from None
+        raise ValueError(f"{name}={value} must be one whole number") from None
 
 
 def _unknown(what: str, name: str, known: Mapping[str, Any]) -> str:

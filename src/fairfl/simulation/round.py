@@ -104,7 +104,7 @@ def advance_round(
     cohort = _cohort(parts.rule, chunk, round, carry, got, weights, squares)
     a, rule_state, reported = _coefficients(parts.rule, hyper, carry.rule, cohort)
     updates = _with_memory(got.updates, carry.memory)
-    w, server_state = parts.server.apply(carry.server, carry.w, _combine(a, updates))
+    w, server_state = parts.server.apply(hyper, carry.server, carry.w, _combine(a, updates))
     alive = carry.alive & accepted.any(axis=0) & _finite(w)
     new = Carry(
         w=w,

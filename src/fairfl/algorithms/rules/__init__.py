@@ -3,11 +3,20 @@
 from fairfl.algorithms.rules.fixed_step import fixed_step
 from fairfl.algorithms.rules.mean import mean
 from fairfl.algorithms.rules.q_ffl import q_ffl
-from fairfl.algorithms.rules.rule import Cohort, Needs, Rule, present, required, stateless
+from fairfl.algorithms.rules.rule import (
+    Cohort,
+    Needs,
+    Parameter,
+    Rule,
+    present,
+    required,
+    stateless,
+)
 
 __all__ = [
     "Cohort",
     "Needs",
+    "Parameter",
     "Rule",
     "fixed_step",
     "mean",

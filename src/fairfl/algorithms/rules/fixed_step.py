@@ -8,6 +8,7 @@ from fairfl.algorithms.rules.rule import (
     Hyper,
     Info,
     Needs,
+    Parameter,
     Rule,
     State,
     divide,
@@ -40,4 +41,4 @@ def _coefficients(
     return divide(cohort.weights, cohort.weights) * power, state, {}
 
 
-FIXED_STEP = Rule("fixed step", stateless, _coefficients, Needs(losses=True))
+FIXED_STEP = Rule("fixed step", stateless, _coefficients, Needs(losses=True), (Parameter("q"),))

@@ -4,6 +4,7 @@ A rule never sees the model. It is a pure function of one experiment's cohort, s
 runs in the compiled simulator, under vmap in a sweep, and on a server.
 """
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -30,6 +31,18 @@ class Needs(NamedTuple):
     history: int = 0
 
 
+class Parameter(NamedTuple):
+    """A numeric hyper-parameter and the range it may have, both ends included.
+
+    `above` leaves out the lower end. Values are checked where an algorithm is made.
+    """
+
+    name: str
+    least: float = 0.0
+    most: float = math.inf
+    above: bool = False
+
+
 class Cohort(NamedTuple):
     """One round's clients as a rule sees them; a client with weight 0 is absent.
 
@@ -48,12 +61,16 @@ class Cohort(NamedTuple):
 
 
 class Rule(NamedTuple):
-    """init(hyper, clients) -> state; coefficients(hyper, state, cohort) -> a, state', info."""
+    """init(hyper, clients) -> state; coefficients(hyper, state, cohort) -> a, state', info.
+
+    `parameters` are the numbers that it reads from `hyper`, beside those of the work.
+    """
 
     name: str
     init: Callable[[Hyper, int], State]
     coefficients: Callable[[Hyper, State, Cohort], tuple[Float[Array, " updates"], State, Info]]
     needs: Needs = Needs()
+    parameters: tuple[Parameter, ...] = ()
 
 
 def stateless(hyper: Hyper, clients: int) -> State:
