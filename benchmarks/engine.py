@@ -229,15 +229,25 @@ def speed() -> None:
 
 
 def scale() -> None:
-    """Time per round and peak memory as the number of clients grows, each in its own process."""
-    print(f"{'clients':>8} {'ms/round':>9} {'data MB':>8} {'peak over it':>12} {'x data':>7}")
-    for clients in (1_000, 10_000, 100_000):
-        command = [sys.executable, __file__, "scale", str(clients)]
-        found = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
-        print(
-            f"{clients:8} {found['seconds'] * 1e3:9.2f} {found['data'] / 1e6:8.0f} "
-            f"{found['peak'] / 1e6:12.0f} {found['peak'] / found['data']:7.2f}"
+    """Time per round and peak memory as the number of clients grows; medians of fresh processes."""
+    populations = (1_000, 10_000, 100_000)
+    repeats = [[_scale_in_a_process(clients) for clients in populations] for _ in range(3)]
+    print(f"{'clients':>8} {'ms/round':>9} {'growth':>7} ", end="")
+    print(f"{'data MB':>8} {'peak over it':>12} {'x data':>7}")
+    first = statistics.median(repeat[0]["seconds"] for repeat in repeats)
+    for clients, found in zip(populations, zip(*repeats, strict=True), strict=True):
+        seconds, peak, data = (
+            statistics.median(one[name] for one in found) for name in ("seconds", "peak", "data")
         )
+        print(
+            f"{clients:8} {seconds * 1e3:9.2f} {seconds / first:7.2f} {data / 1e6:8.0f} "
+            f"{peak / 1e6:12.0f} {peak / data:7.2f}"
+        )
+
+
+def _scale_in_a_process(clients: int) -> dict[str, float]:
+    command = [sys.executable, __file__, "scale", str(clients)]
+    return json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
 
 
 def scale_of(clients: int) -> None:
