@@ -28,12 +28,17 @@ def command(asked: type[A]) -> Callable[[Callable[[A], None]], None]:
         def typed(**options: Any) -> None:
             function(asked(**options))
 
-        typed.__doc__ = function.__doc__
+        typed.__doc__ = _flowing(inspect.getdoc(function) or "")
         typed.__annotations__ = get_type_hints(asked, include_extras=True)
         typed.__signature__ = inspect.signature(asked)  # type: ignore[attr-defined]
         app.command(function.__name__)(typed)
 
     return register
+
+
+def _flowing(paragraphs: str) -> str:
+    """Each paragraph on one line, because typer keeps the line ends of the source."""
+    return "\n\n".join(" ".join(lines.split()) for lines in paragraphs.split("\n\n"))
 
 
 @app.callback(invoke_without_command=True)
