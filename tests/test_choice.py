@@ -7,6 +7,7 @@ import pytest
 
 import fairfl
 from fairfl.choice import Choice, choose_q
+from fairfl.clients.about import about as described
 from fairfl.metrics import Fairness
 from fairfl.runs.result import Experiment, Result
 
@@ -31,7 +32,7 @@ def family(data, rows, **about):
         for hyper, seed, metrics, stopped in rows
     ]
     about = {"algorithm": "q-fedavg", "sampler": "by-size", "weights": "size", **about}
-    return Result(data=data, rounds=1, seconds=0.0, members=members, **about)
+    return Result(data=described(data), rounds=1, seconds=0.0, members=members, **about)
 
 
 def simple(data, metrics, **about):

@@ -81,7 +81,7 @@ def test_run_prints_one_experiment_on_every_split(fairfl_, tmp_path):
         "test",
     ]
     assert out.endswith("Written to runs/0001-synthetic-run\n")
-    assert len(files(tmp_path / "runs" / "0001-synthetic-run")) == 7
+    assert len(files(tmp_path / "runs" / "0001-synthetic-run")) == 9
 
 
 def test_sweep_prints_the_family_and_names_the_q_to_use(fairfl_):
@@ -157,7 +157,10 @@ def test_options_reach_the_training(fairfl_):
         "cohort": 5,
         "seeds": [0],
         "split_seed": 4,
-        "evaluate_every": None,
+        "evaluate_every": 1,
+        "width": 1,
+        "lanes": found["settings"]["lanes"],
+        "x64": False,
     }
     assert found["experiments"] == [{"q": 1.0, "learning_rate": 0.1, "L": 20.0, "seed": 0}]
 
@@ -386,7 +389,7 @@ def test_when_everything_stops_the_last_good_models_are_kept(fairfl_, tmp_path):
     assert "stopped after" in unwrapped(out)
     assert err.startswith("Error: every experiment stopped early")
     assert err.count("\n") == 1
-    assert len(files(tmp_path / "run")) == 7
+    assert len(files(tmp_path / "run")) == 9
 
 
 def test_a_mistake_of_ours_is_called_one(fairfl_, tmp_path, monkeypatch):
@@ -494,7 +497,7 @@ def test_a_reader_that_leaves_early_does_not_cost_the_run(tmp_path):
         )
     assert found.returncode == 1
     assert "Traceback" not in found.stderr
-    assert len(files(tmp_path / "run")) == 7
+    assert len(files(tmp_path / "run")) == 9
 
 
 # A shell may start the tests with Ctrl-C ignored, and children inherit that.

@@ -14,7 +14,7 @@ from fairfl.choice import Choice, choose_q
 from fairfl.clients import FederatedData, from_arrays, from_table, load_table
 from fairfl.metrics import Fairness, fairness, interval, paired_interval
 from fairfl.models import Model
-from fairfl.runs import Result, train
+from fairfl.runs import Result, load_run, train
 
 __version__ = "0.1.0"
 
@@ -34,6 +34,7 @@ __all__ = [
     "from_arrays",
     "from_table",
     "interval",
+    "load_run",
     "load_table",
     "models",
     "paired_interval",

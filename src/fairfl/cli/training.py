@@ -139,7 +139,6 @@ def _report(
 def _kept(asked: Asked, plan: Plan, result: Result, chosen: dict[str, Any] | None) -> Path:
     what = {
         "choice": chosen,
-        "settings": plan.settings,
         "preprocessing": plan.preprocessing and plan.preprocessing.to_json(),
         "command": _as_typed(asked.context),
     }

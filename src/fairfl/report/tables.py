@@ -122,8 +122,7 @@ def heading(result: Result, model: str, cohort: int) -> list[str]:
     seeds = [member.seed for member in (result.members[place] for place in rows[0].places)]
     named = f"seed {seeds[0]}" if len(seeds) == 1 else f"seeds {seeds[0]} to {seeds[-1]}"
     return [
-        f"{result.algorithm} on {data.name}: {model}, {data.clients:,} clients, "
-        f"{len(data.y):,} rows",
+        f"{result.algorithm} on {data.name}: {model}, {data.clients:,} clients, {data.rows:,} rows",
         f"sampler {result.sampler}, weights {result.weights}, {result.rounds:,} rounds of "
         f"{'all' if result.sampler == 'everyone' else f'{cohort:,}'} clients, {named}",
         ", ".join([*fixed, f"trained in {result.seconds:,.1f} s"]),

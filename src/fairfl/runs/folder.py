@@ -5,7 +5,9 @@
     clients.csv              every client of every experiment, per split
     history.csv              every round of every experiment
     parameters.safetensors   every experiment's model, as <experiment>/<parameter>
+    record.safetensors       every round and every evaluated client, as numbers keep their bits
     configuration.json       what was run, on which data, with which versions
+    data.json                what the data were: clients, classes, fingerprint
     preprocessing.json       how a table's columns were read, for runs on a table
     timings.json             how long it took
 
@@ -15,23 +17,23 @@ stands for the CSV files too, which have no place for one.
 
 import csv
 import os
-import platform
 import shutil
-import sys
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import jax
 import numpy as np
-from safetensors.numpy import save
 
-from fairfl import __version__
 from fairfl.clients.federated import SPLITS, SplitName
+from fairfl.runs.configuration import configuration as configured
+from fairfl.runs.configuration import data_object
 from fairfl.runs.json import SCHEMA, as_object, text
+from fairfl.runs.record import arrays_of
 from fairfl.runs.result import Columns, Result
+from fairfl.runs.tensors import packed
+from fairfl.runs.trees import Arrays, named, skeleton
 
 CONFIGURATION = "configuration.json"
 """The file by which a folder is known to be a run's."""
@@ -99,14 +101,12 @@ def write(
     *,
     choice: Mapping[str, Any] | None = None,
     overwrite: bool = False,
-    settings: Mapping[str, Any] | None = None,
     preprocessing: str | None = None,
     command: str | None = None,
 ) -> Path:
     """Write everything that was found into a folder, which appears only when it is complete.
 
-    `settings` are kept in the configuration beside what the result knows of itself, `command` is
-    how to run it again and `preprocessing` the JSON text of a table's.
+    `command` is how to run it again and `preprocessing` the JSON text of a table's.
 
     >>> import pathlib, tempfile, fairfl
     >>> from fairfl.runs.folder import write
@@ -116,16 +116,29 @@ def write(
     >>> with tempfile.TemporaryDirectory() as parent:
     ...     folder = write(result, pathlib.Path(parent, "first"))
     ...     sorted(file.name for file in folder.iterdir())[:3]
-    ['clients.csv', 'configuration.json', 'fairness.csv']
+    ['clients.csv', 'configuration.json', 'data.json']
     """
     check(folder, overwrite)
-    configuration = _configuration(result, settings or {}, command)
+    configuration = {
+        **configured(
+            result.data,
+            result.algorithm,
+            result.sampler,
+            result.weights,
+            result.rounds,
+            result.settings,
+            result.experiments,
+        ),
+        "command": command,
+    }
     with _complete(Path(folder)) as unfinished:
         _save(unfinished / "result.json", text(_timeless(as_object(result, choice))))
         _save_columns(unfinished / "fairness.csv", _per_split(result, "fairness"))
         _save_columns(unfinished / "clients.csv", _per_split(result, "clients"))
         _save_columns(unfinished / "history.csv", [result.history])
         (unfinished / "parameters.safetensors").write_bytes(_parameters(result))
+        (unfinished / "record.safetensors").write_bytes(_record(result))
+        _save(unfinished / "data.json", text(data_object(result.data)))
         _save(unfinished / CONFIGURATION, text(configuration))
         _save(unfinished / "timings.json", text({"schema": SCHEMA, "seconds": result.seconds}))
         if preprocessing is not None:
@@ -214,46 +227,19 @@ def _timeless(found: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in found.items() if name != "seconds"}
 
 
-def _configuration(
-    result: Result, settings: Mapping[str, Any], command: str | None
-) -> dict[str, Any]:
-    return {
-        "schema": SCHEMA,
-        "command": command,
-        "versions": {
-            "fairfl": __version__,
-            "jax": jax.__version__,
-            "numpy": np.__version__,
-            "python": platform.python_version(),
-            "platform": f"{sys.platform} {platform.machine()}",
-        },
-        "data": {
-            "name": result.data.name,
-            "fingerprint": result.data.fingerprint,
-            "clients": result.data.clients,
-            "rows": len(result.data.y),
-            "task": result.data.task,
-            "classes": None if result.data.classes is None else result.data.classes,
-        },
-        "algorithm": result.algorithm,
-        "sampler": result.sampler,
-        "weights": result.weights,
-        "rounds": result.rounds,
-        "settings": settings,
-        "experiments": result.experiments,
-    }
-
-
 def _parameters(result: Result) -> bytes:
-    # safetensors writes the memory as it lies, so a transposed view would come back scrambled.
-    tensors = {
-        f"{place}/{jax.tree_util.keystr(path, simple=True, separator='/')}": np.array(
-            leaf, order="C"
-        )
-        for place, member in enumerate(result.members)
-        for path, leaf in jax.tree_util.tree_leaves_with_path(member.params)
+    tensors = _of_experiments([named(member.params) for member in result.members])
+    return packed(tensors, skeleton=skeleton(result.members[0].params))
+
+
+def _record(result: Result) -> bytes:
+    return packed(_of_experiments([arrays_of(member) for member in result.members]))
+
+
+def _of_experiments(parts: Sequence[Arrays]) -> dict[str, np.ndarray]:
+    return {
+        f"{place}/{name}": array for place, part in enumerate(parts) for name, array in part.items()
     }
-    return save(tensors, metadata={"schema": str(SCHEMA)})
 
 
 def _per_split(result: Result, what: str) -> list[Columns]:

@@ -55,23 +55,6 @@ class Plan:
         """Rounds of all experiments together."""
         return self.rounds * len(self.algorithm.experiments) * len(self.seeds)
 
-    @property
-    def settings(self) -> dict[str, Any]:
-        """What a result does not know of itself."""
-        work = self.algorithm.work
-        return {
-            "model": self.model.name,
-            "work": work.name,
-            "epochs": work.epochs,
-            "batch_size": work.batch_size,
-            "rule": self.algorithm.rule.name,
-            "server": self.algorithm.server.name,
-            "cohort": self.cohort,
-            "seeds": list(self.seeds),
-            "split_seed": self.split_seed,
-            "evaluate_every": self.evaluate_every,
-        }
-
 
 def plan(source: str, words: Words, seeds: Sequence[int], q: Sequence[float]) -> Plan:
     """Words that are None were not said; the data set's own settings and `q` stand in for them.

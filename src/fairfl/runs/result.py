@@ -1,13 +1,13 @@
 """Result: what a training run found, as columns that any table library reads."""
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import jax
 import numpy as np
 
-from fairfl.clients import FederatedData
+from fairfl.clients.about import About
 from fairfl.clients.federated import SPLITS, SplitName
 from fairfl.metrics import Fairness
 from fairfl.simulation.evaluation import Evaluation
@@ -56,6 +56,8 @@ class Experiment:
 class Result:
     """The trained family: one entry per experiment, seeds outermost.
 
+    `settings` is how it was trained, beside the hyper-parameters of each experiment.
+
     >>> import fairfl
     >>> data = fairfl.datasets.load("synthetic", clients=20)
     >>> model = fairfl.models.softmax_regression(data)
@@ -64,7 +66,7 @@ class Result:
     (2, [1.0])
     """
 
-    data: FederatedData
+    data: About
     algorithm: str
     sampler: str
     weights: str
@@ -72,6 +74,7 @@ class Result:
     seconds: float
     members: Sequence[Experiment]
     notes: Sequence[str] = ()
+    settings: Mapping[str, Any] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.members)
@@ -161,7 +164,7 @@ def _joined(parts: Sequence[Columns]) -> Columns:
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
-def _client_columns(data: FederatedData, member: Experiment, split: SplitName) -> Columns:
+def _client_columns(data: About, member: Experiment, split: SplitName) -> Columns:
     found = member.final[split]
     here = np.flatnonzero(found.size)
     labels = {name: np.full(len(here), value) for name, value in member.labels.items()}

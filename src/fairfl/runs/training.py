@@ -10,10 +10,12 @@ import numpy as np
 from fairfl.algorithms import Algorithm
 from fairfl.algorithms.algorithm import LARGEST_SEED, listed, whole
 from fairfl.clients import FederatedData
+from fairfl.clients.about import about
 from fairfl.clients.federated import SPLITS
 from fairfl.models import Model, stack
 from fairfl.models.fit import check_fit
 from fairfl.models.model import width
+from fairfl.runs.configuration import settings_of
 from fairfl.runs.notes import notes
 from fairfl.runs.result import Experiment, Result
 from fairfl.simulation.engine import Group, Progress, settings, simulate
@@ -70,13 +72,14 @@ def train(
     groups = simulate(data, model, algorithm, chosen, executor, on_chunk)
     members = [experiment for group in groups for experiment in _experiments(group)]
     result = Result(
-        data=data,
+        data=about(data),
         algorithm=algorithm.name,
         sampler=chosen.sampler,
         weights=algorithm.weights,
         rounds=rounds,
         seconds=time.perf_counter() - began,
         members=members,
+        settings=settings_of(model, algorithm, chosen),
     )
     return notes(result, asked=algorithm.sampler.name)
 
