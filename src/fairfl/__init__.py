@@ -10,7 +10,7 @@ from fairfl.algorithms import (
     q_fedsgd,
     with_server,
 )
-from fairfl.choice import Choice, choose_q
+from fairfl.choice import Choice, DeviceQ, choose_q, choose_rate, device_q, frontier
 from fairfl.clients import FederatedData, from_arrays, from_table, load_table
 from fairfl.metrics import Fairness, fairness, interval, paired_interval
 from fairfl.models import Model
@@ -21,18 +21,22 @@ __version__ = "0.1.0"
 __all__ = [
     "Algorithm",
     "Choice",
+    "DeviceQ",
     "Fairness",
     "FederatedData",
     "Model",
     "Result",
     "choose_q",
+    "choose_rate",
     "datasets",
+    "device_q",
     "fairness",
     "fedavg",
     "fedsgd",
     "fixed_step",
     "from_arrays",
     "from_table",
+    "frontier",
     "interval",
     "load_run",
     "load_table",

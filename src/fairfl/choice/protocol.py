@@ -1,11 +1,10 @@
-"""Choosing q: the most even model that costs next to nothing on average."""
+"""The paper's protocol: the most even model that costs next to nothing on average."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import numpy as np
-
+from fairfl.choice.means import Mean, family
 from fairfl.clients.federated import SplitName
 from fairfl.runs import Result
 
@@ -27,20 +26,6 @@ class Choice:
     reason: str
 
 
-class Mean(NamedTuple):
-    """One setting of the hyper-parameters; its metrics are means over the seeds."""
-
-    hyper: Mapping[str, float]
-    average: float
-    worst10: float
-    variance: float
-    stopped: bool
-
-    @property
-    def q(self) -> float:
-        return self.hyper["q"]
-
-
 def choose_q(result: Result, split: SplitName = "validation") -> Choice:
     """The paper's protocol (appendix "Hyperparameters"), on means over the seeds of a split:
 
@@ -57,11 +42,7 @@ def choose_q(result: Result, split: SplitName = "validation") -> Choice:
     >>> fairfl.choose_q(result).hyperparameters["learning_rate"]
     0.1
     """
-    means = _means(result, split)
-    plain = _plain(means)
-    candidates = [mean for mean in means if _others(mean) == _others(plain) and mean.q > 0]
-    if not candidates:
-        raise ValueError("there is no q to choose: only q=0 was trained; add others, such as q=1")
+    plain, candidates = family(result, split)
     measure = _LOSSES if result.data.task == "regression" else _ACCURACIES
     found = [mean for mean in candidates if _qualifies(mean, plain, measure)]
     over = f"{split} data, mean of {_seeds(result)}"
@@ -69,44 +50,6 @@ def choose_q(result: Result, split: SplitName = "validation") -> Choice:
         return Choice(plain.hyper, False, _unqualified(candidates, plain, measure, over))
     best = min(found, key=lambda mean: (mean.variance, mean.q))
     return Choice(best.hyper, True, _qualified(best, plain, measure, over))
-
-
-def _means(result: Result, split: SplitName) -> list[Mean]:
-    """In the order of the experiments."""
-    if not all("q" in member.hyper for member in result.members):
-        raise ValueError(f"{result.algorithm} has no q to choose; train q_fedavg or q_fedsgd")
-    found = result.fairness(split)
-    places: dict[tuple[float, ...], list[int]] = {}
-    for place, member in enumerate(result.members):
-        places.setdefault(tuple(member.hyper.values()), []).append(place)
-    return [
-        Mean(
-            hyper=dict(result.members[same[0]].hyper),
-            average=float(np.mean(found["average"][same])),
-            worst10=float(np.mean(found["worst10"][same])),
-            variance=float(np.mean(found["variance"][same])),
-            stopped=any(result.members[place].stopped for place in same),
-        )
-        for same in places.values()
-    ]
-
-
-def _plain(means: Sequence[Mean]) -> Mean:
-    """The q = 0 with the best average."""
-    plain = [mean for mean in means if mean.q == 0]
-    if not plain:
-        raise ValueError("choosing q compares with q=0, which was not trained; add q=0")
-    whole = [mean for mean in plain if not mean.stopped and np.isfinite(mean.average)]
-    if not whole:
-        raise ValueError(
-            "choosing q compares with q=0, but its training stopped early; "
-            "try a smaller learning rate"
-        )
-    return max(whole, key=lambda mean: mean.average)
-
-
-def _others(mean: Mean) -> dict[str, float]:
-    return {name: value for name, value in mean.hyper.items() if name != "q"}
 
 
 def _seeds(result: Result) -> str:
