@@ -14,6 +14,7 @@ from fairfl.choice import Choice, DeviceQ, choose_q, choose_rate, device_q, fron
 from fairfl.clients import FederatedData, from_arrays, from_table, load_table
 from fairfl.metrics import Fairness, fairness, interval, paired_interval
 from fairfl.models import Model
+from fairfl.paper import theory
 from fairfl.runs import Result, load_run, train
 
 __version__ = "0.1.0"
@@ -44,6 +45,7 @@ __all__ = [
     "paired_interval",
     "q_fedavg",
     "q_fedsgd",
+    "theory",
     "train",
     "with_server",
 ]
