@@ -11,7 +11,7 @@ from fairfl.algorithms import (
     with_server,
 )
 from fairfl.choice import Choice, DeviceQ, choose_q, choose_rate, device_q, frontier
-from fairfl.clients import FederatedData, from_arrays, from_table, load_table
+from fairfl.clients import FederatedData, from_arrays, from_table, load_table, partition
 from fairfl.metrics import Fairness, fairness, interval, paired_interval
 from fairfl.models import Model
 from fairfl.paper import theory
@@ -43,6 +43,7 @@ __all__ = [
     "load_table",
     "models",
     "paired_interval",
+    "partition",
     "q_fedavg",
     "q_fedsgd",
     "theory",

@@ -1,5 +1,6 @@
 """Data that lives with clients."""
 
+from fairfl.clients import partition
 from fairfl.clients.federated import FederatedData, Rows, Split, from_arrays
 from fairfl.clients.preprocessing import NewRows, Preprocessing
 from fairfl.clients.tables import Table, from_table, load_table
@@ -14,4 +15,5 @@ __all__ = [
     "from_arrays",
     "from_table",
     "load_table",
+    "partition",
 ]

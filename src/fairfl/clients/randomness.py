@@ -20,6 +20,7 @@ class Stream(IntEnum):
     SHUFFLE = 4
     DATA = 5
     NOISE = 6
+    PARTITION = 7
 
 
 def generator(seed: int, stream: Stream, round: int = 0, client: int = 0) -> np.random.Generator:
