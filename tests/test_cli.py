@@ -228,7 +228,7 @@ def test_json_of_a_table_keeps_how_it_was_read_aside(fairfl_, visits):
 
 
 def test_datasets_for_people(fairfl_):
-    code, out, err = fairfl_("datasets")
+    code, out, err = fairfl_("datasets", "--data-dir=.")
     assert (code, err) == (0, "")
     assert "synthetic-hybrid" in out
     assert "licence: none needed (generated)" in unwrapped(out)
@@ -236,10 +236,11 @@ def test_datasets_for_people(fairfl_):
 
 
 def test_datasets_for_programs(fairfl_):
-    found = json.loads(fairfl_("datasets", "--json")[1])["datasets"]
+    found = json.loads(fairfl_("datasets", "--json", "--data-dir=.")[1])["datasets"]
     assert found[0]["name"] == "synthetic"
     assert (found[0]["clients"], found[0]["rows"], found[0]["present"]) == (100, 12697, True)
     assert {"source", "licence", "title"} <= set(found[0])
+    assert [entry["rows"] for entry in found if not entry["present"]] == [None] * (len(found) - 3)
 
 
 # Tables -------------------------------------------------------------------------------------------

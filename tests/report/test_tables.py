@@ -122,7 +122,7 @@ def test_the_plain_model_is_the_one_beside_the_chosen(data, model):
 
 
 def test_the_catalogue_names_every_data_set_its_source_and_licence():
-    found = describe()
+    found = describe("an empty folder")
     text = rendered(tables.catalogue(found)) + "\n".join(tables.sources(found))
     for description in found:
         assert description.name in text

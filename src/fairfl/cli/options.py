@@ -19,7 +19,7 @@ def option(name: str, panel: str, help: str, metavar: str | None = None) -> Any:
 METHOD, TRAINING, DATA, OUTPUT = "Algorithm", "Training", "Data", "Output"
 
 Name = Annotated[
-    str,
+    str | None,
     option(
         "--algorithm",
         METHOD,
@@ -78,18 +78,29 @@ Features = Annotated[
 ]
 Alpha = Annotated[
     float | None,
-    option("--alpha", DATA, "Synthetic: deviation between the clients' models.", "NUMBER"),
+    option(
+        "--alpha",
+        DATA,
+        "Synthetic: deviation between the clients' models; partitions: how even the mixtures are.",
+        "NUMBER",
+    ),
 ]
 Beta = Annotated[
     float | None,
     option("--beta", DATA, "Synthetic: deviation between the clients' inputs.", "NUMBER"),
 ]
-Clients = Annotated[int | None, option("--clients", DATA, "Synthetic: how many clients.", "N")]
+Clients = Annotated[
+    int | None, option("--clients", DATA, "Synthetic and partitions: how many clients.", "N")
+]
+Partition = Annotated[
+    str | None,
+    option("--partition", DATA, "Images: dirichlet, iid, power-law or shards.", "NAME"),
+]
 Sizes = Annotated[
     str | None, option("--sizes", DATA, "Synthetic: sizes of clients, paper or heavy.", "NAME")
 ]
 DataSeed = Annotated[
-    int | None, option("--data-seed", DATA, "Synthetic: the seed that it is generated from.", "N")
+    int | None, option("--data-seed", DATA, "The seed that data are generated or dealt from.", "N")
 ]
 DataDir = Annotated[
     Path | None, option("--data-dir", DATA, "Where data sets with files are kept.", "FOLDER")
@@ -110,7 +121,7 @@ class Asked:
 
     context: click.Context
     data: str
-    algorithm: Name = "q-fedavg"
+    algorithm: Name = None
     q: Q = None
     learning_rate: Rate = None
     L: Lipschitz = None
@@ -129,6 +140,7 @@ class Asked:
     features: Features = None
     alpha: Alpha = None
     beta: Beta = None
+    partition: Partition = None
     clients: Clients = None
     sizes: Sizes = None
     data_seed: DataSeed = None

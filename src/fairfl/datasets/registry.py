@@ -12,13 +12,17 @@ from pathlib import Path
 from typing import Any
 
 from fairfl.clients.federated import FederatedData
+from fairfl.datasets import adult, fashion_mnist, idx, mnist
+from fairfl.datasets.files import File, Paths, found, missing
+from fairfl.datasets.places import data_folder
+from fairfl.datasets.stored import Arrays, stored
 from fairfl.datasets.synthetic import synthetic, synthetic_hybrid, synthetic_iid
 
 
 @dataclass(frozen=True)
 class DataSet:
-    """One entry: `load(seed, data_dir, **options)` makes the data, `present(data_dir)` says
-    whether it could without a download, and `options` names the keywords that `load` takes."""
+    """One entry: `load(seed, folder, **options)` makes the data, `present(folder)` says whether it
+    could without a download, and `options` names the keywords that `load` takes."""
 
     name: str
     title: str
@@ -26,7 +30,7 @@ class DataSet:
     licence: str
     load: Callable[..., FederatedData]
     options: tuple[str, ...]
-    present: Callable[[Path | None], bool]
+    present: Callable[[Path], bool]
 
 
 @dataclass(frozen=True)
@@ -34,7 +38,8 @@ class Description:
     """What there is to know about a data set; its counts are None while it is not present.
 
     >>> from fairfl.datasets import describe
-    >>> [(d.name, d.clients, d.rows) for d in describe()][0]
+    >>> found = describe(data_dir="an empty folder")[0]
+    >>> found.name, found.clients, found.rows
     ('synthetic', 100, 12697)
     """
 
@@ -54,8 +59,8 @@ def generated(
 
     >>> from fairfl.datasets.registry import generated
     >>> from fairfl.datasets.synthetic import synthetic_iid
-    >>> generated("mine", "my own", synthetic_iid, ("clients",)).present(None)
-    True
+    >>> generated("mine", "my own", synthetic_iid, ("clients",)).options
+    ('clients',)
     """
     return DataSet(
         name=name,
@@ -67,6 +72,58 @@ def generated(
         present=lambda _: True,
     )
 
+
+def published(
+    name: str,
+    title: str,
+    source: str,
+    licence: str,
+    files: tuple[File, ...],
+    read: Callable[[Paths], Arrays],
+    build: Callable[..., FederatedData],
+    options: tuple[str, ...] = (),
+    kept_as: str | None = None,
+) -> DataSet:
+    """A data set of published files: what `read` makes of them is kept, `build` makes the data.
+
+    Data sets of the same files and the same `read` share what is kept, under the name `kept_as`.
+
+    >>> from fairfl.datasets import mnist
+    >>> from fairfl.datasets.registry import published
+    >>> published("mine", "", "", "", mnist.FILES, len, mnist.build).present(Path("nowhere"))
+    False
+    """
+
+    def load(seed: int, folder: Path, **options: Any) -> FederatedData:
+        arrays = stored(kept_as or name, _paths(name, files, folder), read)
+        return build(arrays, seed, **options)
+
+    return DataSet(
+        name=name,
+        title=title,
+        source=source,
+        licence=licence,
+        load=load,
+        options=options,
+        present=lambda folder: not missing(files, folder),
+    )
+
+
+def _paths(name: str, files: tuple[File, ...], folder: Path) -> Paths:
+    for file in missing(files, folder):
+        raise ValueError(
+            f"the data set {name!r} needs {file.place}, which is not in the data folder "
+            f"{str(folder)!r}; put it there from {file.url}, or name the folder that has it with "
+            "--data-dir or FAIRFL_DATA"
+        )
+    return {file.name: path for file in files if (path := found(file, folder))}
+
+
+_FASHION_MNIST = (
+    "Fashion-MNIST (Xiao, Rasul and Vollgraf, 2017), "
+    "https://github.com/zalandoresearch/fashion-mnist"
+)
+_PARTITION = ("partition", "clients", "alpha")
 
 _DATASETS = (
     generated(
@@ -87,6 +144,46 @@ _DATASETS = (
         synthetic_hybrid,
         ("clients", "sizes"),
     ),
+    published(
+        "adult",
+        "Adult: income above 50,000 dollars; clients PhD and non-PhD, 99 categories",
+        "UCI Machine Learning Repository, Adult (Becker and Kohavi, 1996), "
+        "https://archive.ics.uci.edu/dataset/2/adult",
+        "CC BY 4.0",
+        adult.FILES,
+        adult.read,
+        adult.build,
+    ),
+    published(
+        "fashion-mnist-afl",
+        "Fashion-MNIST as AFL has it: clients T-shirt, Pullover and Shirt, a class each",
+        _FASHION_MNIST,
+        "MIT",
+        fashion_mnist.FILES,
+        idx.read,
+        fashion_mnist.build_afl,
+        kept_as="fashion-mnist",
+    ),
+    published(
+        "fashion-mnist",
+        "Fashion-MNIST: clothes of 10 classes, dealt to clients (label skew by default)",
+        _FASHION_MNIST,
+        "MIT",
+        fashion_mnist.FILES,
+        idx.read,
+        fashion_mnist.build,
+        _PARTITION,
+    ),
+    published(
+        "mnist",
+        "MNIST: handwritten digits, dealt to clients (label skew by default)",
+        "MNIST (LeCun, Cortes and Burges, 1998), https://ossci-datasets.s3.amazonaws.com/mnist",
+        "CC BY-SA 3.0",
+        mnist.FILES,
+        idx.read,
+        mnist.build,
+        _PARTITION,
+    ),
 )
 _BY_NAME = {dataset.name: dataset for dataset in _DATASETS}
 
@@ -104,7 +201,9 @@ def names() -> tuple[str, ...]:
 def load(
     name: str, seed: int = 0, data_dir: Path | str | None = None, **options: Any
 ) -> FederatedData:
-    """The data set of that name; `seed` seeds only what is generated, `data_dir` holds files.
+    """The data set of that name; `seed` seeds only what is generated or dealt to clients.
+
+    `data_dir` holds the files; where it is None, the folder FAIRFL_DATA or the user's cache does.
 
     >>> from fairfl.datasets import load
     >>> data = load("synthetic", seed=0, alpha=1.0, beta=1.0, clients=100)
@@ -114,21 +213,21 @@ def load(
     dataset = _dataset(name)
     _check_options(dataset, options)
     _check_seed(seed)
-    return dataset.load(seed, _folder(data_dir), **options).renamed(name)
+    return dataset.load(seed, data_folder(data_dir), **options).renamed(name)
 
 
 def describe(data_dir: Path | str | None = None) -> list[Description]:
     """All data sets, with counts taken from the data themselves as `load` gives them.
 
     >>> from fairfl.datasets import describe
-    >>> all(d.present for d in describe() if d.name.startswith("synthetic"))
-    True
+    >>> [d.name for d in describe(data_dir="an empty folder") if d.present]
+    ['synthetic', 'synthetic-iid', 'synthetic-hybrid']
     """
-    return [_description(dataset, _folder(data_dir)) for dataset in _DATASETS]
+    return [_description(dataset, data_folder(data_dir)) for dataset in _DATASETS]
 
 
-def _description(dataset: DataSet, data_dir: Path | None) -> Description:
-    data = load(dataset.name, data_dir=data_dir) if dataset.present(data_dir) else None
+def _description(dataset: DataSet, folder: Path) -> Description:
+    data = load(dataset.name, data_dir=folder) if dataset.present(folder) else None
     return Description(
         name=dataset.name,
         title=dataset.title,
@@ -138,10 +237,6 @@ def _description(dataset: DataSet, data_dir: Path | None) -> Description:
         licence=dataset.licence,
         present=data is not None,
     )
-
-
-def _folder(data_dir: Path | str | None) -> Path | None:
-    return None if data_dir is None else Path(data_dir)
 
 
 def _dataset(name: str) -> DataSet:

@@ -164,7 +164,7 @@ def sources(descriptions: Sequence[Description]) -> list[str]:
 
     >>> from fairfl.datasets import describe
     >>> from fairfl.report.tables import sources
-    >>> sources(describe()[:1])[0][:49]
+    >>> sources(describe(data_dir="an empty folder")[:1])[0][:49]
     'synthetic: generated as in the q-FFL paper (Li et'
     """
     places: dict[tuple[str, str], list[str]] = {}

@@ -2,11 +2,12 @@
 
 import os
 import platform
-import sys
 from importlib.metadata import version
 from pathlib import Path
 
 import jax
+
+from fairfl.datasets.places import user_cache
 
 SOUND = (0, 10, 2)
 """The first jaxlib whose kept programs load quietly everywhere (jax issue 38445)."""
@@ -38,19 +39,6 @@ def keep(place: Path | None = None) -> Path | None:
     jax.config.update("jax_compilation_cache_dir", str(kept))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
     return kept
-
-
-def user_cache() -> Path:
-    """Where this system keeps what programs can make again.
-
-    >>> from fairfl.runs.compiled import user_cache
-    >>> user_cache().name
-    'fairfl'
-    """
-    if os.environ.get("XDG_CACHE_HOME"):
-        return Path(os.environ["XDG_CACHE_HOME"], "fairfl")
-    caches = {"darwin": "Library/Caches", "win32": "AppData/Local"}
-    return Path.home() / caches.get(sys.platform, ".cache") / "fairfl"
 
 
 def _numbers(release: str) -> tuple[int, ...]:

@@ -31,7 +31,7 @@ SERVER = {"server": str, "server_learning_rate": Numbers}
 """What every algorithm can be given in words beside what it takes itself."""
 
 COLUMNS = ("client", "label", "features")
-OPTIONS = ("alpha", "beta", "clients", "sizes", "data_seed", "data_dir")
+OPTIONS = ("alpha", "beta", "partition", "clients", "sizes", "data_seed", "data_dir")
 
 Words = Mapping[str, Any]
 
@@ -68,7 +68,7 @@ def plan(source: str, words: Words, seeds: Sequence[int], q: Sequence[float]) ->
     usual = datasets.defaults(source)
     rounds = _checked("rounds", words)
     method = {name: words.get(name) for name in METHOD}
-    chosen = algorithm(words["algorithm"], method, {**vars(usual), "q": q})
+    chosen = algorithm(words.get("algorithm") or usual.algorithm, method, {**vars(usual), "q": q})
     columns = {name: words.get(name) for name in COLUMNS}
     options = {name: words.get(name) for name in OPTIONS}
     found = (_table if is_table(source) else _registered)(source, columns, options)
