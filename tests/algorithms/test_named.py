@@ -13,7 +13,7 @@ import pytest
 import fairfl
 from fairfl.algorithms import NAMED, with_hyper
 from fairfl.algorithms.algorithm import with_lipschitz
-from fairfl.algorithms.server import LAST, PLAIN
+from fairfl.algorithms.server import LAST, MEAN, PLAIN
 from fairfl.algorithms.work import local_sgd
 from fairfl.runs import request
 
@@ -23,8 +23,14 @@ PARTS = {
     "q-fedavg": ("local SGD", "q-FFL", ["q", "learning_rate"]),
     "q-fedsgd": ("full gradient", "q-FFL", ["q", "learning_rate"]),
     "fixed-step": ("full gradient", "fixed step", ["q", "learning_rate"]),
+    "afl": ("full gradient", "AFL", ["gamma", "learning_rate"]),
+    "fedprox": ("proximal SGD", "mean", ["mu", "learning_rate"]),
+    "term": ("local SGD", "TERM", ["t", "learning_rate"]),
+    "superquantile": ("local SGD", "superquantile", ["theta", "learning_rate"]),
+    "gifair": ("local SGD", "GIFAIR", ["c", "learning_rate"]),
+    "semi-vred": ("local SGD", "Semi-VRed", ["beta", "learning_rate"]),
 }
-LOCAL = ["fedavg", "q-fedavg"]
+LOCAL = [name for name, (work, _, _) in PARTS.items() if work != "full gradient"]
 FAIR = ["q-fedavg", "q-fedsgd"]
 
 
@@ -62,8 +68,9 @@ def test_a_name_stands_for_its_parts(name):
     found = NAMED[name]()
     assert (found.name, found.work.name, found.rule.name) == (name, work, rule)
     assert list(found.hyper) == hyper
-    assert (found.sampler.name, found.weights) == ("by-size", "size")
-    assert (found.server, found.answer) == (PLAIN, LAST)
+    everyone = name == "afl"
+    assert (found.sampler.name, found.weights) == ("everyone" if everyone else "by-size", "size")
+    assert (found.server, found.answer) == (PLAIN, MEAN if everyone else LAST)
 
 
 @pytest.mark.parametrize("name", LOCAL)
@@ -158,6 +165,28 @@ def test_a_learning_rate_out_of_range(make, rate):
     assert said == f"learning_rate={bad} must be a finite number greater than 0"
 
 
+@pytest.mark.parametrize(
+    ("name", "bad", "allowed"),
+    [
+        ("afl:gamma", -1, "0 or greater"),
+        ("fedprox:mu", -0.1, "0 or greater"),
+        ("term:t", float("inf"), ""),
+        ("superquantile:theta", 0, "greater than 0 and at most 1"),
+        ("superquantile:theta", 1.5, "greater than 0 and at most 1"),
+        ("gifair:c", 1.01, "0 or greater and at most 1"),
+        ("semi-vred:beta", -1, "0 or greater"),
+    ],
+)
+def test_a_rules_own_parameter_out_of_range(name, bad, allowed):
+    make, parameter = name.split(":")
+    said = refusal(NAMED[make], **{parameter: bad})
+    assert re.fullmatch(f"{parameter}={bad} must be a finite number ?{allowed}", said)
+
+
+def test_a_tilt_may_be_negative():
+    assert fairfl.term(t=[-2, 2]).hyper["t"] == (-2, 2)
+
+
 @pytest.mark.parametrize("make", [NAMED[name] for name in FAIR], ids=FAIR)
 @pytest.mark.parametrize("L", [0, -1, float("nan")])
 def test_a_lipschitz_estimate_out_of_range(make, L):
@@ -224,6 +253,38 @@ def test_a_sampler_that_does_not_exist(make):
 @pytest.mark.parametrize("server", ["adam", optax.adam])
 def test_a_server_that_is_no_optimiser(server, unchecked):
     assert "server=" in refusal(fairfl.fedavg, server=server)
+
+
+# --- a rule of one's own --------------------------------------------------------------------------
+
+
+def test_a_rule_of_ones_own_trains_as_its_named_algorithm(data, model):
+    own = fairfl.with_rule(fairfl.rules.term(), t=[0, 2], batch_size=7)
+    ours = fairfl.train(data, model, own, rounds=2, cohort=4)
+    named = fairfl.train(data, model, fairfl.term(t=[0, 2], batch_size=7), rounds=2, cohort=4)
+    assert same(ours, named)
+
+
+@pytest.mark.parametrize("given", [{}, {"q": 1}, {"t": 1, "q": 1}])
+def test_a_rule_of_ones_own_gets_its_parameters(given):
+    said = refusal(fairfl.with_rule, rule=fairfl.rules.term(), **given)
+    assert said.startswith("the rule 'TERM' has the parameters t, but ")
+
+
+# --- proximal work --------------------------------------------------------------------------------
+
+
+def test_fedprox_without_its_term_is_fedavg_bit_for_bit(data, model):
+    ours = fairfl.train(data, model, fairfl.fedprox(mu=0, epochs=2), rounds=3, cohort=4)
+    assert same(ours, fairfl.train(data, model, fairfl.fedavg(epochs=2), rounds=3, cohort=4))
+
+
+def test_fedprox_holds_local_models_near_the_global_one(data, model):
+    """mu = 1 / learning rate - 1 takes all but one gradient back at every step."""
+    family = fairfl.fedprox(mu=[0, 1, 9], epochs=3)
+    ours = fairfl.train(data, model, family, rounds=1, cohort=4).params["weights"]
+    far = [float(np.linalg.norm(w)) for w in ours]
+    assert far[0] > far[1] > far[2] > 0
 
 
 # --- servers by name ------------------------------------------------------------------------------

@@ -1,197 +1,248 @@
-"""Rules: the protocol that every rule keeps, and the traps of PEERS in the paper's own formula."""
+"""The protocol that every rule keeps; what each rule promises beside it is in rules/."""
+
+import inspect
 
 import jax
 import jax.numpy as jnp
+import jaxtyping
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from fairfl.algorithms.rules import Cohort, fixed_step, mean, q_ffl, required
+import fairfl
+from cohorts import CLIENTS, coefficients, drawn, hyper_of, only_what
+from fairfl.algorithms import NAMED
+from fairfl.algorithms.rules import Cohort, Rule, afl, required
 from fairfl.algorithms.rules.rule import Needs
 
-HYPER = {"q": jnp.float32(0.7), "L": jnp.float32(10.0), "learning_rate": jnp.float32(0.1)}
-RULES = [mean(), q_ffl(), fixed_step()]
+RULES = {
+    "mean": fairfl.rules.mean(),
+    "q-FFL": fairfl.rules.q_ffl(),
+    "fixed step": fairfl.rules.fixed_step(),
+    "AFL": afl(),
+    "AFL (exponentiated)": afl("exponentiated"),
+    "TERM": fairfl.rules.term(),
+    "superquantile": fairfl.rules.superquantile(),
+    "GIFAIR": fairfl.rules.gifair(),
+    "Semi-VRed": fairfl.rules.semi_vred(),
+}
+every_rule = pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
 
 
-def cohort(losses, norms, weights=None, ids=None):
-    k = len(losses)
-    return Cohort(
-        ids=jnp.arange(k) if ids is None else jnp.asarray(ids),
-        sizes=jnp.ones(k, jnp.float32),
-        weights=jnp.ones(k, jnp.float32) if weights is None else jnp.asarray(weights, jnp.float32),
-        losses=jnp.asarray(losses, jnp.float32),
-        norms=jnp.asarray(norms, jnp.float32),
+def cohorts_for(rule, rounds=3, k=10, dtype=np.float32):
+    past = rule.needs.history * k
+    return [only_what(rule, drawn(seed, k, past, dtype)) for seed in range(rounds)]
+
+
+def applied(rule, cohorts, hyper=None):
+    """Coefficients, state and info after each of several rounds."""
+    hyper = hyper_of() if hyper is None else hyper
+    state, step = rule.init(hyper, CLIENTS), jax.jit(rule.coefficients)
+    rounds = []
+    for people in cohorts:
+        a, state, info = step(hyper, state, people)
+        rounds.append((a, state, info))
+    return rounds
+
+
+def same_bits(left, right):
+    return all(
+        np.array_equal(x, y) and x.dtype == y.dtype
+        for x, y in zip(jax.tree.leaves(left), jax.tree.leaves(right), strict=True)
     )
 
 
-def coefficients(rule, people, **hyper):
-    values = {**HYPER, **{name: jnp.float32(value) for name, value in hyper.items()}}
-    state = rule.init(values, 50)
-    return jax.jit(rule.coefficients)(values, state, people)
+def with_absent(people: Cohort, place: int) -> Cohort:
+    """The cohort with a client of weight 0 at a place, whose numbers are all NaN.
+
+    Its id is that of a client who is there, so that writing to its state would show.
+    """
+    here = {"ids": people.ids[0], "sizes": np.nan, "weights": 0, "losses": np.nan, "norms": np.nan}
+    more = {
+        name: jnp.insert(getattr(people, name), place, jnp.asarray(value).astype(float))
+        for name, value in here.items()
+        if getattr(people, name) is not None
+    }
+    if people.gram is not None:
+        rows = jnp.insert(people.gram, place, jnp.nan, axis=0)
+        more["gram"] = jnp.insert(rows, place, jnp.nan, axis=1)
+    return people._replace(**{**more, "ids": more["ids"].astype(jnp.int32)})
 
 
-def drawn(seed, k=10):
-    draw = np.random.default_rng(seed)
-    return cohort(draw.gamma(1, 1, k), draw.gamma(1, 0.1, k), draw.uniform(0.5, 2, k))
+def permuted(people: Cohort, order: np.ndarray) -> Cohort:
+    whole = None
+    if people.gram is not None:
+        past = np.arange(len(order), len(people.gram))
+        everything = np.concatenate([order, past])
+        whole = people.gram[everything][:, everything]
+    columns = {
+        name: getattr(people, name)[order]
+        for name in ("ids", "sizes", "weights", "losses", "norms")
+        if getattr(people, name) is not None
+    }
+    return people._replace(**columns, gram=whole)
+
+
+def test_every_named_algorithm_has_a_rule_that_is_tested_here():
+    assert {make().rule.name for make in NAMED.values()} <= set(RULES)
+
+
+def test_every_rule_of_the_room_is_tested_here():
+    makers = [make for make in vars(fairfl.rules).values() if inspect.isfunction(make)]
+    rules = [make for make in makers if inspect.signature(make).return_annotation is Rule]
+    assert len(rules) >= 8
+    assert {make().name for make in rules} <= set(RULES)
 
 
 @pytest.mark.parametrize("place", [0, 4, 10])
-@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
+@every_rule
 def test_an_absent_client_changes_no_bit(rule, place):
-    people = drawn(0)
-    a, state, info = coefficients(rule, people)
-    absent = {"ids": 7, "sizes": np.nan, "weights": 0, "losses": np.nan, "norms": np.nan}
-    more = Cohort(
-        **{
-            name: jnp.insert(getattr(people, name), place, jnp.asarray(value).astype(float))
-            for name, value in absent.items()
-        }
+    people = cohorts_for(rule)
+    without = applied(rule, people)
+    having = applied(rule, [with_absent(one, place) for one in people])
+    for (a, state, info), (wider, wider_state, wider_info) in zip(without, having, strict=True):
+        assert wider[place] == 0
+        np.testing.assert_array_equal(np.delete(wider, place), a)
+        assert same_bits(state, wider_state)
+        assert same_bits(info, wider_info)
+
+
+@every_rule
+def test_a_client_that_was_absent_keeps_its_state(rule):
+    """Its entry stays as it was, whatever the others do."""
+    people = cohorts_for(rule, rounds=1)[0]
+    missing = people._replace(weights=people.weights.at[3].set(0))
+    hyper = hyper_of()
+    before = rule.init(hyper, CLIENTS)
+    after = jax.jit(rule.coefficients)(hyper, before, missing)[1]
+    own = [leaf[people.ids[3]] for leaf in jax.tree.leaves(after) if leaf.shape == (CLIENTS,)]
+    first = [leaf[people.ids[3]] for leaf in jax.tree.leaves(before) if leaf.shape == (CLIENTS,)]
+    assert same_bits(own, first)
+
+
+@every_rule
+def test_the_order_of_the_cohort_does_not_matter(rule):
+    people = cohorts_for(rule)
+    order = np.random.default_rng(5).permutation(10)
+    straight = applied(rule, people)
+    mixed = applied(rule, [permuted(one, order) for one in people])
+    for (a, state, _), (other, other_state, _) in zip(straight, mixed, strict=True):
+        np.testing.assert_allclose(other[:10], a[:10][order], rtol=2e-4, atol=1e-6)
+        np.testing.assert_allclose(other[10:], a[10:], rtol=2e-4, atol=1e-6)
+        for x, y in zip(jax.tree.leaves(state), jax.tree.leaves(other_state), strict=True):
+            np.testing.assert_allclose(y, x, rtol=2e-4, atol=1e-5)
+
+
+HOSTILE = {
+    "zero": [0, 0, 0, 0],
+    "one solved": [0, 1, 2, 3],
+    "tiny": [1e-12, 1e-30, 1e-12, 1e-20],
+    "huge": [1e30, 1, 2e30, 0],
+    "equal": [2.5, 2.5, 2.5, 2.5],
+    "far apart": [1e30, 1e-30, 1, 1e-12],
+}
+
+
+@pytest.mark.parametrize("squares", [[0, 0, 0, 0], [1, 2, 3, 4], [1e30, 0, 1e-30, 1]])
+@pytest.mark.parametrize("losses", HOSTILE.values(), ids=HOSTILE)
+@every_rule
+def test_hostile_losses_leave_every_number_finite(rule, losses, squares):
+    """And a step of no numbers at all, where every client is absent, is no trap either."""
+    history = rule.needs.history
+    people = drawn(3, 4, history * 4)
+    roots = jnp.tile(jnp.sqrt(jnp.asarray(squares, jnp.float32)), 1 + history)
+    people = only_what(
+        rule,
+        people._replace(
+            losses=jnp.asarray(losses, jnp.float32),
+            norms=jnp.asarray(squares, jnp.float32),
+            gram=jnp.sign(people.gram) * roots[:, None] * roots[None, :],
+        ),
     )
-    more = more._replace(ids=more.ids.astype(jnp.int32))
-    wider, wider_state, wider_info = coefficients(rule, more)
-    assert wider[place] == 0
-    np.testing.assert_array_equal(np.delete(wider, place), a)
-    assert jax.tree.all(jax.tree.map(lambda x, y: bool((x == y).all()), state, wider_state))
-    assert jax.tree.all(jax.tree.map(lambda x, y: bool((x == y).all()), info, wider_info))
+    for a, state, info in applied(rule, [people] * 4):
+        for leaf in jax.tree.leaves((a, state, info)):
+            assert np.isfinite(leaf).all()
 
 
-@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
-def test_a_rule_is_the_same_under_vmap(rule):
-    people = drawn(1)
-    hyper = {name: jnp.stack([value, 2 * value]) for name, value in HYPER.items()}
-    both, _, _ = jax.vmap(rule.coefficients, in_axes=(0, None, None))(hyper, (), people)
-    for m in range(2):
-        alone, _, _ = rule.coefficients({n: v[m] for n, v in hyper.items()}, (), people)
-        np.testing.assert_allclose(both[m], alone, rtol=1e-6)
+@every_rule
+def test_a_single_client_counts_whole(rule):
+    """The whole of its update, or as much of it as q-FFL's own step allows."""
+    people = cohorts_for(rule, rounds=1, k=1)[0]
+    a = np.asarray(coefficients(rule, people, q=0)[0])
+    np.testing.assert_allclose(a[:1], 1, rtol=1e-6)
 
 
-@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
-def test_a_rule_gets_only_what_it_declares(rule):
-    people = drawn(2)
-    bare = people._replace(
-        losses=people.losses if rule.needs.losses else None,
-        norms=people.norms if rule.needs.norms else None,
-    )
-    np.testing.assert_array_equal(coefficients(rule, bare)[0], coefficients(rule, people)[0])
+@pytest.mark.parametrize("x64", [False, True], ids=["float32", "float64"])
+@every_rule
+def test_coefficients_and_state_keep_their_type(rule, x64):
+    """The state is the carry of a loop, so its shapes and types never change."""
+    with jax.enable_x64(x64):
+        dtype = np.float64 if x64 else np.float32
+        people = cohorts_for(rule, rounds=1, dtype=dtype)[0]
+        hyper = hyper_of()
+        before = rule.init(hyper, CLIENTS)
+        a, after, _ = rule.coefficients(hyper, before, people)
+        assert a.dtype == dtype
+        assert len(a) == 10 * (1 + rule.needs.history)
+        assert jax.tree.map(lambda leaf: (leaf.shape, leaf.dtype), before) == jax.tree.map(
+            lambda leaf: (leaf.shape, leaf.dtype), after
+        )
+
+
+@every_rule
+def test_nothing_is_traced_twice(rule):
+    """Other numbers, cohorts and states of the same shapes share one program."""
+    traced = []
+
+    @jax.jit
+    def step(hyper, state, people):
+        traced.append(1)
+        return rule.coefficients(hyper, state, people)
+
+    state = rule.init(hyper_of(), CLIENTS)
+    for people, change in zip(cohorts_for(rule), (0.1, 0.2, 0.3), strict=True):
+        hyper = hyper_of(**{parameter.name: change for parameter in rule.parameters})
+        state = step(hyper, state, people)[1]
+    assert len(traced) == 1
+
+
+@every_rule
+def test_every_parameter_sweeps(rule):
+    """Under vmap each member answers as it does alone, round after round."""
+    members = [hyper_of(), hyper_of(**{parameter.name: 0.2 for parameter in rule.parameters})]
+    both = jax.tree.map(lambda *leaves: jnp.stack(leaves), *members)
+    people = cohorts_for(rule)
+    state = jax.vmap(lambda hyper: rule.init(hyper, CLIENTS), out_axes=-1)(both)
+    step = jax.jit(jax.vmap(rule.coefficients, in_axes=(0, -1, None), out_axes=-1))
+    alone = [applied(rule, people, hyper) for hyper in members]
+    for round, one in enumerate(people):
+        a, state, _ = step(both, state, one)
+        for m in range(2):
+            np.testing.assert_allclose(a[:, m], alone[m][round][0], rtol=1e-5, atol=1e-6)
+
+
+@every_rule
+def test_a_rule_reads_only_the_parameters_that_it_names(rule):
+    named = {parameter.name for parameter in rule.parameters}
+    hyper = {name: value for name, value in hyper_of().items() if name in named}
+    people = cohorts_for(rule)
+    assert same_bits(applied(rule, people, hyper)[-1], applied(rule, people)[-1])
+
+
+@every_rule
+def test_a_rule_runs_on_numpy_arrays_and_plain_numbers(rule, monkeypatch):
+    """As on a server that receives replies and has no compiled simulator."""
+    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)
+    hyper = {name: float(value) for name, value in hyper_of().items()}
+    people = cohorts_for(rule)
+    wanted = applied(rule, people)
+    state = rule.init(hyper, CLIENTS)
+    for one, (a, _, _) in zip(people, wanted, strict=True):
+        plain = Cohort(*(None if leaf is None else np.asarray(leaf) for leaf in one))
+        found, state, _ = rule.coefficients(hyper, jax.tree.map(np.asarray, state), plain)
+        np.testing.assert_allclose(found, a, rtol=1e-5, atol=1e-6)
 
 
 def test_a_rule_that_reads_what_it_did_not_declare_is_told():
     with pytest.raises(ValueError, match="does not declare"):
         required(None)
     assert Needs() == (False, False, False, 0)
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_q_zero_is_the_mean_bit_for_bit(seed):
-    """Flower's QFedAvg(q=0) is not FedAvg."""
-    people = drawn(seed)
-    np.testing.assert_array_equal(
-        coefficients(q_ffl(), people, q=0)[0], coefficients(mean(), people)[0]
-    )
-
-
-@pytest.mark.parametrize("losses", [[0, 0, 0], [0, 1, 2], [0, 1e-30, 1e30]])
-@pytest.mark.parametrize("norms", [[0, 0, 0], [1, 2, 3], [1e30, 0, 1e38]])
-def test_q_zero_is_the_mean_also_with_zero_losses(losses, norms):
-    """0 * log 0 and 0 / 0 are NaN without a guard."""
-    people = cohort(losses, norms)
-    a, _, info = coefficients(q_ffl(), people, q=0)
-    np.testing.assert_array_equal(a, coefficients(mean(), people)[0])
-    assert info["capped"] == 0
-
-
-def test_q_ffl_is_the_papers_update_by_hand():
-    """F = (1, 2), |D|^2 = (.5, 1), q = 1, L = 2: with Delta w = L D,
-
-    h = q F^(q-1) |Delta w|^2 + L F^q = (2 + 2, 4 + 4); Delta = F^q L D, so a = (2, 4) / 12.
-    """
-    a, _, _ = coefficients(q_ffl(), cohort([1, 2], [0.5, 1]), q=1, L=2)
-    np.testing.assert_allclose(a, [2 / 12, 4 / 12], rtol=1e-6)
-
-
-@pytest.mark.parametrize("scale", [1e3, 1e-6, 1.0, 1e30, 1e-30])
-@pytest.mark.parametrize("q", [20, 100, 1000])
-def test_no_q_and_no_scale_of_the_loss_overflows(q, scale):
-    """F^q overflows float32 at q = 20 with sum-type losses, float64 at q = 100."""
-    people = cohort(np.array([1, 2, 3, 2.5]) * scale, np.array([1, 1, 1, 1]) * scale)
-    a, _, _ = coefficients(q_ffl(), people, q=q, L=1)
-    assert np.isfinite(a).all()
-    assert np.argmax(a) == 2
-    assert a[2] / np.sum(a) > 0.97
-
-
-def test_as_q_grows_the_step_shrinks_like_one_over_q():
-    people = cohort([1, 2, 3], [1, 1, 1])
-    steps = [float(coefficients(q_ffl(), people, q=q, L=1)[0].sum()) for q in (1e3, 1e4, 1e5)]
-    np.testing.assert_allclose([steps[0] / steps[1], steps[1] / steps[2]], 10, rtol=0.02)
-
-
-def test_the_update_is_scale_free():
-    """F and |D|^2 both scaled by c leave every a_k as it was."""
-    small = coefficients(q_ffl(), cohort([1, 2, 3], [1, 2, 3]), q=2, L=1)[0]
-    large = coefficients(q_ffl(), cohort([1e9, 2e9, 3e9], [1e9, 2e9, 3e9]), q=2, L=1)[0]
-    np.testing.assert_allclose(small, large, rtol=1e-5)
-
-
-@pytest.mark.parametrize("q", [0.001, 0.1, 0.5])
-@pytest.mark.parametrize("F", [0.0, 1e-12, 1e-7])
-def test_a_solved_client_does_not_stall_the_others(q, F):
-    """An absolute guard of 1e-10 freezes the federation; a relative one costs hundreds."""
-    others, norms = [1.0, 1.5, 2.0], [0.05, 0.05, 0.05]
-    without, _, _ = coefficients(q_ffl(), cohort(others, norms), q=q)
-    having, _, info = coefficients(q_ffl(), cohort([F, *others], [1e-3, *norms]), q=q)
-    assert info["capped"] == 1
-    assert having[1:].sum() > without.sum() / 2
-
-
-def test_the_cap_does_not_act_where_smoothness_already_holds():
-    people = cohort([1e-9, 1.0], [1e-11, 0.1])
-    a, _, info = coefficients(q_ffl(), people, q=0.1, L=10)
-    assert info["capped"] == 0
-    assert np.isfinite(a).all()
-
-
-def test_a_solved_clients_own_weight_is_never_floored():
-    """s_k is u_k at q = 0 and (F_k / max F)^q otherwise, with nothing added to F_k."""
-    a, _, _ = coefficients(q_ffl(), cohort([1e-8, 1.0], [0, 0]), q=1)
-    np.testing.assert_allclose(a[0] / a[1], 1e-8, rtol=1e-4)
-
-
-@given(
-    losses=st.lists(st.floats(0, 1e6, width=32), min_size=1, max_size=12),
-    q=st.floats(0, 200, width=32),
-    seed=st.integers(0, 1000),
-)
-@settings(max_examples=200, deadline=None)
-def test_q_ffl_is_finite_positive_and_at_most_a_full_step(losses, q, seed):
-    norms = np.random.default_rng(seed).gamma(1, 1, len(losses))
-    a, _, _ = q_ffl().coefficients(
-        {"q": jnp.float32(q), "L": jnp.float32(1)}, (), cohort(losses, norms)
-    )
-    assert np.isfinite(a).all()
-    assert (a >= 0).all()
-    assert a.sum() <= 1 + 1e-6
-
-
-def test_weights_scale_a_clients_say():
-    a, _, _ = coefficients(q_ffl(), cohort([1, 1], [0, 0], [1, 3]), q=1)
-    np.testing.assert_allclose(a, [0.25, 0.75])
-
-
-def test_the_fixed_step_is_the_gradient_of_the_q_objective():
-    """a_k = u_k F_k^q / sum u: F = (1, 3), q = 2, u = (1, 3) gives (.25, 6.75)."""
-    a, _, _ = coefficients(fixed_step(), cohort([1, 3], [0, 0], [1, 3]), q=2)
-    np.testing.assert_allclose(a, [0.25, 6.75], rtol=1e-5)
-
-
-def test_the_fixed_step_at_q_zero_is_the_mean_also_at_zero_loss():
-    people = cohort([0, 1], [1, 1])
-    np.testing.assert_array_equal(
-        coefficients(fixed_step(), people, q=0)[0], coefficients(mean(), people)[0]
-    )
-
-
-def test_the_fixed_step_overflows_audibly():
-    a, _, _ = coefficients(fixed_step(), cohort([1e3, 1], [0, 0]), q=100)
-    assert np.isinf(a[0])

@@ -97,6 +97,20 @@ def _travelled(
     return difference(w, w_k), None
 
 
+# Proximal SGD: local SGD that is held near w (FedProx; Li et al., 2020, Algorithm 2). ------------
+
+
+def proximal_sgd(epochs: int, batch_size: int) -> Work:
+    """w_k <- w_k - eta (grad F_batch(w_k) + mu (w_k - w)); mu = 0 is local SGD bit for bit."""
+    return Work("proximal SGD", _start_at_w, _proximal_step, _travelled, epochs, batch_size)
+
+
+def _proximal_step(hyper: Hyper, model: Model, w: Params, w_k: Params, batch: Batch) -> Params:
+    rate, mu = hyper["learning_rate"], hyper["mu"]
+    gradient = batch_gradient(model, w_k, batch)
+    return jax.tree.map(lambda p, g, start: p - rate * (g + mu * (p - start)), w_k, gradient, w)
+
+
 # Full gradient: one pass at w (Algorithm 1, line 5). ---------------------------------------------
 
 

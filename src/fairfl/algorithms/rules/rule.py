@@ -90,6 +90,37 @@ def required(quantity: Array | None) -> Array:
     return quantity
 
 
+def losses(cohort: Cohort) -> Float[Array, " cohort"]:
+    """F_k, and 0 where a client is absent."""
+    return jnp.where(present(cohort), required(cohort.losses), 0)
+
+
+def shares(cohort: Cohort) -> Float[Array, " cohort"]:
+    """p_k over the cohort: u_k / sum_j u_j."""
+    return divide(cohort.weights, cohort.weights)
+
+
+def below_worst(cohort: Cohort) -> Float[Array, " cohort"]:
+    """F_k - max_j F_j, so that what is exponentiated or projected never overflows."""
+    F = losses(cohort)
+    worst = jnp.max(jnp.where(present(cohort), F, -jnp.inf))
+    return jnp.where(present(cohort), F - worst, 0)
+
+
+def recall(state: Float[Array, " clients"], cohort: Cohort) -> Float[Array, " cohort"]:
+    """What a state with one entry per client of the population holds for this cohort."""
+    return jnp.asarray(state)[cohort.ids]
+
+
+def remember(
+    state: Float[Array, " clients"], cohort: Cohort, values: Float[Array, " cohort"]
+) -> Float[Array, " clients"]:
+    """The state with the cohort's new entries; an absent client's entry stays."""
+    nowhere = len(state)
+    place = jnp.where(present(cohort), cohort.ids, nowhere)
+    return jnp.asarray(state).at[place].set(values, mode="drop")
+
+
 def divide(weight: Float[Array, " cohort"], share: Float[Array, " cohort"]) -> Array:
     """a_k = weight_k / sum_j share_j: the one path that the mean and q-FFL take to their result."""
     return weight / jnp.sum(share)
