@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import fairfl
-from fairfl.runs import compiled
+from fairfl.runs import compiled, folder
 
 # typer before 0.21 imports names that click 8.5 is about to drop.
 with warnings.catch_warnings():
@@ -128,7 +128,7 @@ def test_a_sweep_of_an_algorithm_without_q(fairfl_):
 
 def test_defaults_are_the_papers(fairfl_, monkeypatch):
     asked = []
-    monkeypatch.setattr(cli.training, "_trained", lambda plan: asked.append(plan) or 1 / 0)
+    monkeypatch.setattr(cli.training, "_trained", lambda plan, _: asked.append(plan) or 1 / 0)
     fairfl_("run", "synthetic")
     assert asked[0].algorithm.experiments == [{"q": 1.0, "learning_rate": 0.1}]
     assert (asked[0].rounds, asked[0].cohort, asked[0].seeds) == (10_000, 10, [0])
@@ -198,6 +198,25 @@ def test_the_same_command_writes_the_same_bytes(fairfl_, tmp_path):
     assert command == (
         "fairfl sweep synthetic --q 0,1 --rounds 3 --cohort 5 --clients 20 --seeds 2"
     )
+
+
+def test_a_finished_run_is_shown_again(fairfl_, tmp_path):
+    words = ["sweep", *SMALL, "--q=0,1", "--seeds=2", "--out=run"]
+    first = fairfl_(*words)[1]
+    before = {path.name: path.read_bytes() for path in (tmp_path / "run").iterdir()}
+    code, out, _ = fairfl_(*words, "--resume")
+    assert code == 0
+    assert out == first.replace("Written to", "Nothing was left to train in")
+    assert {path.name: path.read_bytes() for path in (tmp_path / "run").iterdir()} == before
+
+
+def test_a_run_of_something_else_is_not_gone_on_with(fairfl_, tmp_path):
+    fairfl_("run", *SMALL, "--out=run")
+    before = {path.name: path.read_bytes() for path in (tmp_path / "run").iterdir()}
+    code, out, err = fairfl_("run", *SMALL, "--out=run", "--resume", "--q=3")
+    assert (code, out) == (2, "")
+    assert "holds another run: it has experiments.0.q 1.0, but this one 3.0; ask for" in err
+    assert {path.name: path.read_bytes() for path in (tmp_path / "run").iterdir()} == before
 
 
 # For programs -------------------------------------------------------------------------------------
@@ -311,6 +330,9 @@ MISTAKES = {
     "a folder below a file": ("run synthetic --out TABLE/run", "cannot write in"),
     "a folder that exists": ("run synthetic --out there", "add --overwrite to replace it"),
     "a folder of something else": ("run synthetic --out there --overwrite", "other than a run"),
+    "resume and overwrite": ("run synthetic --out a --resume --overwrite", "choose one of them"),
+    "resume of nothing named": ("run synthetic --resume", "say with --out in which folder"),
+    "resume of something else": ("run synthetic --out there --resume", "--resume leaves it"),
     "rounds in words": ("run synthetic --rounds ten", "'ten' is not a valid integer; see fairfl"),
     "no data": ("run", "Missing argument 'DATA'; see fairfl run --help"),
     "unknown command": ("swep synthetic", "No such command 'swep'"),
@@ -376,12 +398,16 @@ def test_results_are_shown_even_if_they_cannot_be_kept(fairfl_, tmp_path, monkey
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(cli.training.folder, "_save", full)
+    monkeypatch.setattr(folder, "_save", full)
     code, out, err = fairfl_("run", *SMALL, "--json", "--out=run")
     assert code == 2
     assert json.loads(out)["schema"] == 1
-    assert "No space left on device" in err
-    assert files(tmp_path) == []
+    assert "(No space left on device); the newest checkpoint holds 3 rounds" in err
+    assert "result.json" not in files(tmp_path / "run")
+    monkeypatch.undo()
+    monkeypatch.chdir(tmp_path)
+    assert fairfl_("run", *SMALL, "--out=run", "--resume")[0] == 0
+    assert len(files(tmp_path / "run")) == 9
 
 
 def test_when_everything_stops_the_last_good_models_are_kept(fairfl_, tmp_path):
@@ -394,7 +420,7 @@ def test_when_everything_stops_the_last_good_models_are_kept(fairfl_, tmp_path):
 
 
 def test_a_mistake_of_ours_is_called_one(fairfl_, tmp_path, monkeypatch):
-    monkeypatch.setattr(cli.training, "_trained", lambda plan: 1 / 0)
+    monkeypatch.setattr(cli.training, "_trained", lambda *_: 1 / 0)
     code, out, err = fairfl_("run", *SMALL)
     assert (code, out) == (1, "")
     assert err == (
@@ -405,13 +431,13 @@ def test_a_mistake_of_ours_is_called_one(fairfl_, tmp_path, monkeypatch):
 
 
 def test_the_traceback_is_there_for_who_asks(fairfl_, monkeypatch):
-    monkeypatch.setattr(cli.training, "_trained", lambda plan: 1 / 0)
+    monkeypatch.setattr(cli.training, "_trained", lambda *_: 1 / 0)
     monkeypatch.setenv("FAIRFL_DEBUG", "1")
     assert "Traceback" in fairfl_("run", *SMALL)[2]
 
 
 def test_warnings_lose_our_line_numbers(fairfl_, monkeypatch):
-    def warn(plan):
+    def warn(*_):
         warnings.showwarning(UserWarning("mind this"), UserWarning, "file.py", 3)
         return 1 / 0
 
@@ -508,10 +534,10 @@ LISTENING = (
 )
 
 
-def test_ctrl_c_ends_a_run_with_one_sentence_and_nothing_written(tmp_path):
+def test_ctrl_c_saves_and_says_how_to_go_on(tmp_path):
     pty = pytest.importorskip("pty")
     ours, theirs = pty.openpty()
-    words = ["sweep", "synthetic", "--clients=20", "--rounds=100000000", "--seeds=2"]
+    words = ["sweep", "synthetic", "--clients=20", "--rounds=100000000", "--seeds=2", "--json"]
     process = subprocess.Popen(
         [sys.executable, "-c", LISTENING, *words],
         env={**environment(), "TERM": "xterm"},
@@ -522,17 +548,24 @@ def test_ctrl_c_ends_a_run_with_one_sentence_and_nothing_written(tmp_path):
     try:
         progress = read_until(ours, b"rounds/s", 60)
         process.send_signal(signal.SIGINT)
-        end = read_until(ours, b"begins anew", 30)
+        end = read_until(ours, b"--resume", 30)
         out, _ = process.communicate(timeout=30)
     finally:
         process.kill()
         os.close(ours)
     assert b"training" in progress
     sentence = end[end.index(b"Error: ") :].decode()
-    assert sentence.startswith("Error: interrupted after ")
-    assert "of 1,000,000,000 rounds of all experiments, and nothing was written" in sentence
+    assert sentence.startswith("Error: interrupted, with ")
+    assert "of 1,000,000,000 rounds of all experiments kept; go on with: " in sentence
+    assert sentence.endswith(
+        "fairfl sweep synthetic --rounds 100000000 --clients 20 --json --seeds 2 "
+        "--out runs/0001-synthetic-sweep --resume"
+    )
     assert (process.returncode, out) == (130, b"")
-    assert files(tmp_path) == []
+    assert files(tmp_path / "runs" / "0001-synthetic-sweep")[:2] == [
+        "checkpoints",
+        "checkpoints/00000001.json",
+    ]
 
 
 def read_until(descriptor, words, seconds):

@@ -13,7 +13,7 @@ from safetensors.numpy import load
 
 import fairfl
 from fairfl.runs import folder
-from fairfl.runs.folder import check, check_parent, write, write_numbered
+from fairfl.runs.folder import check, check_parent, reserved, write
 from fairfl.runs.tensors import unpacked
 
 FILES = {
@@ -179,25 +179,20 @@ def test_a_full_disk_is_one_sentence(result, tmp_path, monkeypatch):
     monkeypatch.setattr(folder, "_save_columns", full)
     with pytest.raises(ValueError, match=r"cannot write in .* \(No space left on device\)"):
         write(result, tmp_path / "run")
-    with pytest.raises(ValueError, match="No space left"):
-        write_numbered(result, tmp_path / "runs", "x")
-    assert everything(tmp_path) == ["runs"]
-    assert everything(tmp_path / "runs") == []
+    assert everything(tmp_path) == []
 
 
-def test_numbered_folders_count_on(result, tmp_path):
+def test_numbered_folders_count_on(tmp_path):
     (tmp_path / "0041-other").mkdir()
     (tmp_path / "notes.txt").touch()
-    written = [write_numbered(result, tmp_path, "arrays-run").name for _ in range(2)]
+    written = [reserved(tmp_path, "arrays-run").name for _ in range(2)]
     assert written == ["0042-arrays-run", "0043-arrays-run"]
 
 
-def test_runs_that_end_together_get_folders_of_their_own(result, tmp_path):
+def test_runs_that_begin_together_get_folders_of_their_own(tmp_path):
     with ThreadPoolExecutor(4) as pool:
-        written = list(pool.map(lambda _: write_numbered(result, tmp_path, "x"), range(8)))
-    assert len({path.name for path in written}) == 8
-    assert all({path.name for path in place.iterdir()} == FILES for place in written)
-    assert len(everything(tmp_path)) == 8
+        written = list(pool.map(lambda _: reserved(tmp_path, "x"), range(8)))
+    assert len({path.name for path in written}) == len(everything(tmp_path)) == 8
 
 
 def refused(*arguments, **options):
@@ -212,9 +207,19 @@ def test_an_existing_folder_is_not_overwritten_unasked(tmp_path):
     )
 
 
-def test_what_is_no_run_is_never_overwritten(tmp_path):
+def test_a_run_that_is_there_can_go_on(tmp_path):
+    (tmp_path / "configuration.json").touch()
+    assert refused(tmp_path).endswith(
+        "exists; add --resume to go on with it, or --overwrite to replace it, or name another "
+        "with --out"
+    )
+
+
+@pytest.mark.parametrize("option", ["overwrite", "resume"])
+def test_what_is_no_run_is_never_overwritten(tmp_path, option):
     (tmp_path / "thesis.tex").touch()
-    assert "holds something other than a run" in refused(tmp_path, overwrite=True)
+    said = refused(tmp_path, **{option: True})
+    assert f"holds something other than a run, so --{option} leaves it alone" in said
     assert everything(tmp_path) == ["thesis.tex"]
 
 

@@ -34,5 +34,5 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Exception as error:
         return complain(error)
     if code == INTERRUPTED:
-        say_error("interrupted; there is a run's folder only if it is complete")
+        say_error("interrupted; where the run has a folder, --out FOLDER --resume goes on with it")
     return code or 0

@@ -111,6 +111,9 @@ Out = Annotated[
         "--out", OUTPUT, "Where to write the run; a new folder in runs/ if not given.", "FOLDER"
     ),
 ]
+Resume = Annotated[
+    bool, option("--resume", OUTPUT, "Go on with the run that is there, if there is one.")
+]
 Overwrite = Annotated[bool, option("--overwrite", OUTPUT, "Replace the run that is there.")]
 Json = Annotated[bool, option("--json", OUTPUT, "Print one JSON object and nothing else.")]
 
@@ -146,6 +149,7 @@ class Asked:
     data_seed: DataSeed = None
     data_dir: DataDir = None
     out: Out = None
+    resume: Resume = False
     overwrite: Overwrite = False
     as_json: Json = False
 

@@ -20,8 +20,9 @@ from fairfl.cli.options import Asked, AskedSweep
 from fairfl.cli.output import say
 from fairfl.report import tables
 from fairfl.report.progress import shown
-from fairfl.runs import Result, folder, request, train
+from fairfl.runs import Result, request, train
 from fairfl.runs.json import as_object, text
+from fairfl.runs.keeping import Keeper
 from fairfl.runs.request import Plan
 
 RUNS = Path("runs")
@@ -46,8 +47,9 @@ def run(asked: Asked) -> None:
             f"run trains one experiment but this asks for {len(plan.algorithm.experiments)}; "
             "use fairfl sweep to compare several"
         )
-    result = _trained(plan)
-    _report(asked, plan, result, None, [tables.single(result)])
+    with _keeper(asked, plan) as keeper:
+        result = _trained(plan, keeper)
+        _report(asked, plan, keeper, result, None, [tables.single(result)])
 
 
 @command(AskedSweep)
@@ -62,9 +64,10 @@ def sweep(asked: AskedSweep) -> None:
     """
     seeds = [asked.seed + i for i in range(whole("seeds", asked.seeds))]
     plan = _planned(asked, seeds, q=sorted({*FAMILY, datasets.defaults(asked.data).q}))
-    result = _trained(plan)
-    choice, said = _chosen(result)
-    _report(asked, plan, result, choice, said)
+    with _keeper(asked, plan) as keeper:
+        result = _trained(plan, keeper)
+        choice, said = _chosen(result)
+        _report(asked, plan, keeper, result, choice, said)
 
 
 def _chosen(result: Result) -> tuple[Choice | None, list[Any]]:
@@ -80,10 +83,7 @@ def _chosen(result: Result) -> tuple[Choice | None, list[Any]]:
 
 def _planned(asked: Asked, seeds: Sequence[int], q: Sequence[float]) -> Plan:
     """Everything that can be refused is refused here, before anything is trained."""
-    if asked.out is None:
-        folder.check_parent(RUNS)
-    else:
-        folder.check(asked.out, asked.overwrite)
+    _keeper(asked, None).check()
     plan = request.plan(asked.data, vars(asked), seeds, q)
     if plan.preprocessing is not None:
         lines = [f"  {line}" for line in plan.preprocessing.describe()]
@@ -91,7 +91,20 @@ def _planned(asked: Asked, seeds: Sequence[int], q: Sequence[float]) -> Plan:
     return plan
 
 
-def _trained(plan: Plan) -> Result:
+def _keeper(asked: Asked, plan: Plan | None) -> Keeper:
+    """What keeps the run; what it keeps of the plan is not needed to see whether it can."""
+    return Keeper(
+        asked.out,
+        resume=asked.resume,
+        overwrite=asked.overwrite,
+        parent=RUNS,
+        label=f"{plan.data.name}-{asked.context.info_name}" if plan else "",
+        command=_as_typed(asked.context, PLACES),
+        preprocessing=plan and plan.preprocessing and plan.preprocessing.to_json(),
+    )
+
+
+def _trained(plan: Plan, keeper: Keeper) -> Result:
     with shown(plan.total, Console(stderr=True)) as meter:
         try:
             return train(
@@ -104,17 +117,31 @@ def _trained(plan: Plan) -> Result:
                 split_seed=plan.split_seed,
                 evaluate_every=plan.evaluate_every,
                 on_chunk=meter,
+                out=keeper,
             )
         except KeyboardInterrupt:
-            raise CommandError(
-                INTERRUPTED,
-                f"interrupted after {meter.done:,} of {plan.total:,} rounds of all experiments, "
-                "and nothing was written; the same command begins anew",
-            ) from None
+            raise CommandError(INTERRUPTED, _interrupted(plan, keeper)) from None
+
+
+def _interrupted(plan: Plan, keeper: Keeper) -> str:
+    """How to go on, where anything was kept."""
+    if keeper.manifest is None:
+        return "interrupted before anything was kept; the same command begins anew"
+    context = click.get_current_context()
+    place = shlex.quote(str(keeper.place))
+    return (
+        f"interrupted, with {keeper.rounds:,} of {plan.total:,} rounds of all experiments kept; "
+        f"go on with: {_as_typed(context, ('as_json',))} --out {place} --resume"
+    )
 
 
 def _report(
-    asked: Asked, plan: Plan, result: Result, choice: Choice | None, found: list[Any]
+    asked: Asked,
+    plan: Plan,
+    keeper: Keeper,
+    result: Result,
+    choice: Choice | None,
+    found: list[Any],
 ) -> None:
     """Show what was found and keep it: a full disk or a closed pipe costs only the other one."""
     chosen = None if choice is None else dataclasses.asdict(choice)
@@ -126,8 +153,9 @@ def _report(
             about = tables.heading(result, plan.model.name, plan.cohort)
             say([*about, "", *found, *(f"Note: {note}" for note in result.notes)])
     finally:
-        kept = _kept(asked, plan, result, chosen)
-    say([f"Written to {kept}"], asked.as_json)
+        done = "Nothing was left to train in" if keeper.finished else "Written to"
+        kept = keeper.finish(result, chosen)
+    say([f"{done} {kept}"], asked.as_json)
     if all(member.stopped for member in result.members):
         raise CommandError(
             THEIRS,
@@ -136,24 +164,17 @@ def _report(
         )
 
 
-def _kept(asked: Asked, plan: Plan, result: Result, chosen: dict[str, Any] | None) -> Path:
-    what = {
-        "choice": chosen,
-        "preprocessing": plan.preprocessing and plan.preprocessing.to_json(),
-        "command": _as_typed(asked.context),
-    }
-    if asked.out is not None:
-        return folder.write(result, asked.out, overwrite=asked.overwrite, **what)
-    label = f"{plan.data.name}-{asked.context.info_name}"
-    return folder.write_numbered(result, RUNS, label, **what)
+PLACES = ("data_dir", "as_json")
+"""What a command says of this machine and of this terminal alone."""
 
 
-def _as_typed(context: click.Context) -> str:
+def _as_typed(context: click.Context, without: Sequence[str]) -> str:
     """The command again, without where its results go."""
     words = ["fairfl", str(context.info_name), context.params["data"]]
     for option in context.command.params:
         name = str(option.name)
         typed = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
-        if typed and name not in ("data", "out", "overwrite", "as_json", "data_dir"):
-            words += [option.opts[0], str(context.params[name])]
+        if typed and name not in ("data", "out", "resume", "overwrite", *without):
+            is_flag = isinstance(option, click.Option) and option.is_flag
+            words += [option.opts[0]] if is_flag else [option.opts[0], str(context.params[name])]
     return shlex.join(words)

@@ -11,7 +11,7 @@ import numpy as np
 from fairfl.algorithms import Algorithm
 from fairfl.clients.about import About
 from fairfl.models import Model
-from fairfl.runs.json import SCHEMA
+from fairfl.runs.json import SCHEMA, plain
 from fairfl.simulation.engine import Settings
 
 
@@ -77,6 +77,55 @@ def versions() -> dict[str, str]:
         "python": platform.python_version(),
         "platform": f"{sys.platform} {platform.machine()}",
     }
+
+
+def difference(held: Mapping[str, Any], asked: Mapping[str, Any]) -> str | None:
+    """In words, the first thing that would give a run that was kept other bits than one asked for.
+
+    >>> from fairfl.runs.configuration import difference
+    >>> run = {"data": {"fingerprint": "f"}, "versions": {"jax": "0.9"}, "rounds": 300}
+    >>> difference(run, {**run, "rounds": 200})
+    'it has rounds 300, but this one 200'
+    """
+    asked = plain(asked)
+    mine, other = asked["data"], held["data"]
+    if mine["fingerprint"] != other["fingerprint"]:
+        return f"it was begun on other data, {_of(other)}, but this one has {_of(mine)}"
+    here, there = _flat(asked), _flat(held)
+    for name in [*here, *(name for name in there if name not in here)]:
+        if here.get(name) != there.get(name) and name not in IGNORED:
+            label = name.removeprefix("settings.").removeprefix("versions.").replace("_", " ")
+            return f"it has {label} {_said(there.get(name))}, but this one {_said(here.get(name))}"
+    return None
+
+
+IGNORED = {"command", "versions.python"}
+"""What decides no bit."""
+
+
+def _of(data: Mapping[str, Any]) -> str:
+    return (
+        f"{data.get('name')} with {data.get('clients')} clients and {data.get('rows')} rows "
+        f"(fingerprint {data['fingerprint'][:8]})"
+    )
+
+
+def _flat(found: Mapping[str, Any], above: str = "") -> dict[str, Any]:
+    """Nested names with points between; lists by their places."""
+    flat = {}
+    for name, value in found.items():
+        below = _places(value) if isinstance(value, list) else value
+        inner = isinstance(below, Mapping)
+        flat |= _flat(below, f"{above}{name}.") if inner else {above + name: below}
+    return flat
+
+
+def _places(values: list[Any]) -> dict[str, Any]:
+    return {"count": len(values), **{str(place): value for place, value in enumerate(values)}}
+
+
+def _said(value: Any) -> str:
+    return "none" if value is None else str(value)
 
 
 def data_object(data: About) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""A run's folder: written whole or not at all, and refused before training where it cannot be.
+"""A run's folder: each file whole or not at all, and refused before training where it cannot be.
 
     result.json              what was found, as `--json` prints it, without the time it took
     fairness.csv             how evenly each model serves its clients, per split
@@ -10,15 +10,17 @@
     data.json                what the data were: clients, classes, fingerprint
     preprocessing.json       how a table's columns were read, for runs on a table
     timings.json             how long it took
+    checkpoints/             while it is trained: the states to go on from (checkpoints.py)
 
 All but timings.json are the same bytes for the same run. The schema number in configuration.json
 stands for the CSV files too, which have no place for one.
 """
 
 import csv
+import errno
+import io
 import os
 import shutil
-import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -27,6 +29,7 @@ from typing import Any
 import numpy as np
 
 from fairfl.clients.federated import SPLITS, SplitName
+from fairfl.runs.atomic import UNFINISHED, beside, replaced
 from fairfl.runs.configuration import configuration as configured
 from fairfl.runs.configuration import data_object
 from fairfl.runs.json import SCHEMA, as_object, text
@@ -38,9 +41,17 @@ from fairfl.runs.trees import Arrays, named, skeleton
 CONFIGURATION = "configuration.json"
 """The file by which a folder is known to be a run's."""
 
+RESULT = "result.json"
+"""The file by which a run is known to be finished."""
 
-def check(folder: Path | str, overwrite: bool = False) -> None:
-    """Refuse a folder that `write` could not write, before anything is trained.
+CHECKPOINTS = "checkpoints"
+"""The folder inside a run's that is there while the run is unfinished."""
+
+
+def check(folder: Path | str, overwrite: bool = False, resume: bool = False) -> None:
+    """Refuse a folder that could not be written, before anything is trained.
+
+    An empty folder is as good as none for a run that is to be resumed if there is one.
 
     >>> import tempfile
     >>> from fairfl.runs.folder import check
@@ -49,26 +60,29 @@ def check(folder: Path | str, overwrite: bool = False) -> None:
     """
     place = Path(folder)
     if os.path.lexists(place):
-        _check_replaceable(place, overwrite)
+        _check_replaceable(place, overwrite, resume)
     check_parent(place.parent)
 
 
-def _check_replaceable(folder: Path, overwrite: bool) -> None:
+def _check_replaceable(folder: Path, overwrite: bool, resume: bool) -> None:
     if not folder.is_dir():
         raise ValueError(f"{str(folder)!r} is a file; name a folder with --out")
-    if not overwrite:
+    is_run, is_empty = (folder / CONFIGURATION).is_file(), not any(folder.iterdir())
+    if not (is_run or is_empty) and (overwrite or resume):
+        option = "--overwrite" if overwrite else "--resume"
         raise ValueError(
-            f"the folder {str(folder)!r} exists; add --overwrite to replace it, or name another "
-            "with --out"
+            f"the folder {str(folder)!r} holds something other than a run, so {option} leaves "
+            "it alone; name another with --out"
+        )
+    if not overwrite and not (resume and is_empty):
+        further = "--resume to go on with it, or " if is_run else ""
+        raise ValueError(
+            f"the folder {str(folder)!r} exists; add {further}--overwrite to replace it, or name "
+            "another with --out"
         )
     if Path.cwd().is_relative_to(folder.resolve()) or os.path.ismount(folder):
         raise ValueError(
             f"the folder {str(folder)!r} is in use and cannot be replaced; name a folder inside it"
-        )
-    if any(folder.iterdir()) and not (folder / CONFIGURATION).is_file():
-        raise ValueError(
-            f"the folder {str(folder)!r} holds something other than a run, so --overwrite leaves "
-            "it alone; name another with --out"
         )
 
 
@@ -80,15 +94,15 @@ def check_parent(parent: Path | str) -> None:
     """
     wanted = Path(parent).absolute()
     nearest = next(place for place in (wanted, *wanted.parents) if os.path.lexists(place))
-    trial = _beside(nearest / "trial")
+    trial = beside(nearest / "trial")
     try:
         trial.mkdir()
         trial.rmdir()
     except OSError as error:
-        raise _unwritable(nearest, error) from error
+        raise unwritable(nearest, error) from error
 
 
-def _unwritable(folder: Path, error: OSError) -> ValueError:
+def unwritable(folder: Path, error: OSError) -> ValueError:
     reason = error.strerror or str(error)
     return ValueError(
         f"cannot write in {str(folder)!r} ({reason}); name a folder elsewhere with --out"
@@ -119,55 +133,54 @@ def write(
     ['clients.csv', 'configuration.json', 'data.json']
     """
     check(folder, overwrite)
-    configuration = {
-        **configured(
-            result.data,
-            result.algorithm,
-            result.sampler,
-            result.weights,
-            result.rounds,
-            result.settings,
-            result.experiments,
-        ),
-        "command": command,
-    }
     with _complete(Path(folder)) as unfinished:
-        _save(unfinished / "result.json", text(_timeless(as_object(result, choice))))
-        _save_columns(unfinished / "fairness.csv", _per_split(result, "fairness"))
-        _save_columns(unfinished / "clients.csv", _per_split(result, "clients"))
-        _save_columns(unfinished / "history.csv", [result.history])
-        (unfinished / "parameters.safetensors").write_bytes(_parameters(result))
-        (unfinished / "record.safetensors").write_bytes(_record(result))
         _save(unfinished / "data.json", text(data_object(result.data)))
-        _save(unfinished / CONFIGURATION, text(configuration))
-        _save(unfinished / "timings.json", text({"schema": SCHEMA, "seconds": result.seconds}))
+        _save(unfinished / CONFIGURATION, text({**configuration_of(result), "command": command}))
         if preprocessing is not None:
             _save(unfinished / "preprocessing.json", preprocessing)
+        save_result(unfinished, result, choice)
     return Path(folder)
 
 
-def write_numbered(result: Result, parent: Path | str, label: str, **what: Any) -> Path:
-    """`write` into a fresh folder of the parent: 0001-label, 0002-label ...
+def configuration_of(result: Result) -> dict[str, Any]:
+    """The configuration that gave a result."""
+    return configured(
+        result.data,
+        result.algorithm,
+        result.sampler,
+        result.weights,
+        result.rounds,
+        result.settings,
+        result.experiments,
+    )
 
-    >>> import tempfile, fairfl
-    >>> from fairfl.runs.folder import write_numbered
-    >>> data = fairfl.datasets.load("synthetic", clients=20)
-    >>> model = fairfl.models.softmax_regression(data)
-    >>> result = fairfl.train(data, model, fairfl.fedavg(), rounds=2, cohort=5)
+
+def save_result(folder: Path, result: Result, choice: Mapping[str, Any] | None = None) -> None:
+    """Write what was found into a run's folder, each file whole or not at all.
+
+    result.json comes last: a folder with it is finished.
+    """
+    _save_columns(folder / "fairness.csv", _per_split(result, "fairness"))
+    _save_columns(folder / "clients.csv", _per_split(result, "clients"))
+    _save_columns(folder / "history.csv", [result.history])
+    _save(folder / "parameters.safetensors", _parameters(result))
+    _save(folder / "record.safetensors", _record(result))
+    _save(folder / "timings.json", text({"schema": SCHEMA, "seconds": result.seconds}))
+    for leftover in folder.glob(f"{UNFINISHED}*"):
+        leftover.unlink()
+    _save(folder / RESULT, text(_timeless(as_object(result, choice))))
+
+
+def reserved(parent: Path, label: str) -> Path:
+    """An empty folder of the parent: 0001-label, 0002-label ...; the next one where another run
+    was faster.
+
+    >>> import pathlib, tempfile
+    >>> from fairfl.runs.folder import reserved
     >>> with tempfile.TemporaryDirectory() as parent:
-    ...     [write_numbered(result, parent, "synthetic-run").name for _ in range(2)]
+    ...     [reserved(pathlib.Path(parent), "synthetic-run").name for _ in range(2)]
     ['0001-synthetic-run', '0002-synthetic-run']
     """
-    folder = _reserved(Path(parent), label)
-    try:
-        return write(result, folder, overwrite=True, **what)
-    except BaseException:
-        folder.rmdir()
-        raise
-
-
-def _reserved(parent: Path, label: str) -> Path:
-    """An empty folder of the next number; where another run was faster, of the one after."""
     try:
         parent.mkdir(parents=True, exist_ok=True)
         numbers = [int(place.name[:4]) for place in parent.iterdir() if place.name[:4].isdigit()]
@@ -181,30 +194,35 @@ def _reserved(parent: Path, label: str) -> Path:
             except FileExistsError:
                 continue
     except OSError as error:
-        raise _unwritable(parent, error) from error
+        raise unwritable(parent, error) from error
 
 
 @contextmanager
 def _complete(folder: Path) -> Iterator[Path]:
     """A folder beside the wanted one, which takes its place when everything in it is written."""
     wanted = folder.resolve()
-    unfinished = _beside(wanted)
+    unfinished = beside(wanted)
     try:
         wanted.parent.mkdir(parents=True, exist_ok=True)
         unfinished.mkdir()
         yield unfinished
-        _take_place(unfinished, wanted)
+        take_place(unfinished, wanted)
     except OSError as error:
-        raise _unwritable(folder.parent, error) from error
+        raise unwritable(folder.parent, error) from error
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
 
 
-def _take_place(complete: Path, wanted: Path) -> None:
-    if not wanted.exists():
+def take_place(complete: Path, wanted: Path) -> None:
+    """Put a folder where another is or none; one that is empty makes room by itself."""
+    try:
         complete.rename(wanted)
+    except OSError as error:
+        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+            raise
+    else:
         return
-    aside = _beside(wanted)
+    aside = beside(wanted)
     wanted.rename(aside)
     try:
         complete.rename(wanted)
@@ -214,13 +232,9 @@ def _take_place(complete: Path, wanted: Path) -> None:
     shutil.rmtree(aside, ignore_errors=True)
 
 
-def _beside(place: Path) -> Path:
-    """A hidden name in the same folder that nobody else uses."""
-    return place.with_name(f".fairfl-{uuid.uuid4().hex}")
-
-
-def _save(file: Path, content: str) -> None:
-    file.write_bytes(content.encode())
+def _save(file: Path, content: str | bytes) -> None:
+    with replaced(file) as stream:
+        stream.write(content.encode() if isinstance(content, str) else content)
 
 
 def _timeless(found: dict[str, Any]) -> dict[str, Any]:
@@ -254,11 +268,13 @@ def _per_split(result: Result, what: str) -> list[Columns]:
 
 def _save_columns(file: Path, parts: Sequence[Columns]) -> None:
     """CSV with a header; NaN is an empty cell."""
-    with file.open("w", encoding="utf-8", newline="") as stream:
-        writer = csv.writer(stream, lineterminator="\n")
+    with replaced(file) as stream:
+        lines = io.TextIOWrapper(stream, encoding="utf-8", newline="")
+        writer = csv.writer(lines, lineterminator="\n")
         writer.writerow(parts[0])
         for columns in parts:
             writer.writerows(zip(*map(_cells, columns.values()), strict=True))
+        lines.detach()
 
 
 def _cells(column: np.ndarray) -> list[Any]:

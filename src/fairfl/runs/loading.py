@@ -1,13 +1,14 @@
 """load_run: a run's folder gives its result again, without the data."""
 
 import json
+import shlex
 from pathlib import Path
 from typing import Any
 
 import jax
 
 from fairfl.runs.configuration import data_of
-from fairfl.runs.folder import CONFIGURATION
+from fairfl.runs.folder import CHECKPOINTS, CONFIGURATION, RESULT
 from fairfl.runs.json import SCHEMA
 from fairfl.runs.record import experiment_of
 from fairfl.runs.result import Experiment, Result
@@ -31,7 +32,8 @@ def load_run(folder: Path | str) -> Result:
     """
     place = Path(folder)
     configuration = read_configuration(place)
-    found = read(place, "result.json")
+    _check_finished(place, configuration)
+    found = read(place, RESULT)
     return Result(
         data=data_of(read(place, "data.json")),
         algorithm=configuration["algorithm"],
@@ -42,6 +44,20 @@ def load_run(folder: Path | str) -> Result:
         members=_members(place, configuration["experiments"]),
         notes=found["notes"],
         settings=configuration["settings"],
+    )
+
+
+def _check_finished(folder: Path, configuration: dict[str, Any]) -> None:
+    if (folder / RESULT).is_file() or not (folder / CHECKPOINTS).is_dir():
+        return
+    command = configuration.get("command")
+    raise ValueError(
+        f"the run in {str(folder)!r} is unfinished; "
+        + (
+            f"go on with {command} --out {shlex.quote(str(folder))} --resume"
+            if command
+            else f"go on with fairfl.train(..., out={str(folder)!r}, resume=True)"
+        )
     )
 
 

@@ -3,6 +3,9 @@
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -15,14 +18,30 @@ from fairfl.clients.federated import SPLITS
 from fairfl.models import Model, stack
 from fairfl.models.fit import check_fit
 from fairfl.models.model import width
-from fairfl.runs.configuration import settings_of
+from fairfl.runs.configuration import configuration, settings_of
+from fairfl.runs.keeping import Keeper
+from fairfl.runs.loading import load_run
 from fairfl.runs.notes import notes
 from fairfl.runs.result import Experiment, Result
-from fairfl.simulation.engine import Group, Progress, settings, simulate
+from fairfl.runs.trees import formed, named
+from fairfl.simulation.engine import (
+    Group,
+    Progress,
+    Settings,
+    groups_of,
+    member_values,
+    settings,
+    simulate,
+)
 from fairfl.simulation.evaluation import Evaluation
+from fairfl.simulation.interruption import Interrupted
+from fairfl.simulation.worker import carry_shape
 
 EVALUATIONS = 20
 """Evaluations of a run that does not say how often."""
+
+OnChunk = Callable[[Progress], None] | None
+"""Called after every chunk of rounds of a group of experiments."""
 
 
 def train(
@@ -39,13 +58,21 @@ def train(
     width: int | None = None,
     lanes: int | None = None,
     executor: Executor | None = None,
-    on_chunk: Callable[[Progress], None] | None = None,
+    on_chunk: OnChunk = None,
+    out: Path | str | Keeper | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
 ) -> Result:
     """Train every experiment of the algorithm's sweep, once per seed.
 
     A seed sets the split, the initial model, the cohorts and the shuffles; `split_seed` pins the
     split while seeds vary. `width` sets how many experiments share a program and `lanes` how many
     clients run side by side; both follow from the configuration when they are not given.
+
+    `out` names a folder that keeps the run: its configuration from the start, checkpoints on the
+    way, and what `load_run` reads at the end. Ctrl-C finishes the chunk and saves. `resume` goes on
+    with the run that is there, to the same bytes, and begins where there is none; `overwrite`
+    replaces it.
 
     >>> import fairfl
     >>> data = fairfl.datasets.load("synthetic", clients=20)
@@ -65,23 +92,95 @@ def train(
         if value is not None:
             whole(name, value)
     check_fit(model, data)
-    began = time.perf_counter()
     chosen = settings(
         data, model, algorithm, rounds, cohort, seeds, split_seed, every, width, lanes, x64
     )
-    groups = simulate(data, model, algorithm, chosen, executor, on_chunk)
-    members = [experiment for group in groups for experiment in _experiments(group)]
-    result = Result(
-        data=about(data),
-        algorithm=algorithm.name,
-        sampler=chosen.sampler,
-        weights=algorithm.weights,
-        rounds=rounds,
-        seconds=time.perf_counter() - began,
-        members=members,
-        settings=settings_of(model, algorithm, chosen),
+    job = Job(data, model, algorithm, chosen)
+    if out is None:
+        if resume or overwrite:
+            raise ValueError("resume and overwrite are for a run that is kept; add out=FOLDER")
+        return _trained(job, executor, on_chunk)
+    if isinstance(out, Keeper):
+        return _kept(job, executor, on_chunk, out)
+    with Keeper(Path(out), resume, overwrite) as keeper:
+        result = _kept(job, executor, on_chunk, keeper)
+        keeper.finish(result)
+    return result
+
+
+class Job(NamedTuple):
+    """What is to be trained on what, checked."""
+
+    data: FederatedData
+    model: Model
+    algorithm: Algorithm
+    chosen: Settings
+
+
+def _trained(job: Job, executor: Executor | None, on_chunk: OnChunk) -> Result:
+    """Training that leaves nothing on the disk."""
+    began = time.perf_counter()
+    groups = groups_of(job.data, job.model, job.algorithm, job.chosen)
+    simulate(job.data, groups, job.chosen, executor, on_chunk)
+    return _result(job, groups, time.perf_counter() - began)
+
+
+def _kept(job: Job, executor: Executor | None, on_chunk: OnChunk, keeper: Keeper) -> Result:
+    """Training from the keeper's newest checkpoint, up to the last one."""
+    groups = groups_of(job.data, job.model, job.algorithm, job.chosen)
+    keeper.begin(_configuration(job, groups), about(job.data))
+    if keeper.finished:
+        return _as_trained(load_run(keeper.place), job.model)
+
+    def after(progress: Progress) -> None:
+        keeper.after_chunk()
+        if on_chunk:
+            on_chunk(progress)
+
+    try:
+        keeper.go_on(groups, lambda group: carry_shape(group.task, job.data))
+        simulate(job.data, groups, job.chosen, executor, after)
+    except Interrupted:
+        keeper.save()
+        raise
+    except BaseException:
+        keeper.leave()
+        raise
+    keeper.save()
+    return _result(job, groups, keeper.seconds)
+
+
+def _configuration(job: Job, groups: list[Group]) -> dict[str, Any]:
+    return configuration(
+        data=about(job.data),
+        algorithm=job.algorithm.name,
+        sampler=job.chosen.sampler,
+        weights=job.algorithm.weights,
+        rounds=job.chosen.rounds,
+        settings=settings_of(job.model, job.algorithm, job.chosen),
+        experiments=member_values(groups),
     )
-    return notes(result, asked=algorithm.sampler.name)
+
+
+def _as_trained(result: Result, model: Model) -> Result:
+    """Parameters in the model's own kind of tree, which a file does not keep."""
+    form = jax.eval_shape(model.init, jax.random.key(0))
+    members = [replace(m, params=formed(form, named(m.params))) for m in result.members]
+    return replace(result, members=members)
+
+
+def _result(job: Job, groups: list[Group], seconds: float) -> Result:
+    result = Result(
+        data=about(job.data),
+        algorithm=job.algorithm.name,
+        sampler=job.chosen.sampler,
+        weights=job.algorithm.weights,
+        rounds=job.chosen.rounds,
+        seconds=seconds,
+        members=[experiment for group in groups for experiment in _experiments(group)],
+        settings=settings_of(job.model, job.algorithm, job.chosen),
+    )
+    return notes(result, asked=job.algorithm.sampler.name)
 
 
 def check_seeds(seed: int | Sequence[int]) -> list[int]:

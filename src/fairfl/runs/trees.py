@@ -29,6 +29,9 @@ def like(template: Any, arrays: Arrays) -> Any:
     {'w': array([1., 1.])}
     """
     leaves, form = tree_flatten_with_path(template)
+    others = set(arrays) - {_name(path) for path, _ in leaves}
+    if others:
+        raise ValueError(f"the file holds {min(others)}, which has no place in it")
     found = [arrays.get(_name(path)) for path, _ in leaves]
     for (path, leaf), array in zip(leaves, found, strict=True):
         if array is None or (array.shape, array.dtype) != (leaf.shape, leaf.dtype):
@@ -37,6 +40,17 @@ def like(template: Any, arrays: Arrays) -> Any:
                 f"{_name(path)} should be {leaf.dtype}{list(leaf.shape)} but the file holds {held}"
             )
     return jax.tree.unflatten(form, found)
+
+
+def formed(template: Any, arrays: Arrays) -> Any:
+    """The arrays in the form of a tree that has the same paths, whatever its own leaves are.
+
+    >>> from fairfl.runs.trees import formed
+    >>> formed({"w": None, "layers": [0.0]}, {"layers/0": np.ones(1)})
+    {'layers': [array([1.])], 'w': None}
+    """
+    leaves, form = tree_flatten_with_path(template)
+    return jax.tree.unflatten(form, [arrays[_name(path)] for path, _ in leaves])
 
 
 def skeleton(tree: Any) -> Any:

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+import jax
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
@@ -21,6 +22,7 @@ from fairfl.clients import FederatedData, Rows
 from fairfl.metrics import Fairness, fairness, fairness_of_losses
 from fairfl.models.model import Model
 from fairfl.simulation.evaluation import Evaluation
+from fairfl.simulation.interruption import Interrupted, heard
 from fairfl.simulation.plan import Planner, lay_out, planner
 from fairfl.simulation.round import Carry, Info
 from fairfl.simulation.worker import (
@@ -195,14 +197,15 @@ def _without_values(algorithm: Algorithm) -> Algorithm:
 
 def simulate(
     data: FederatedData,
-    model: Model,
-    algorithm: Algorithm,
+    groups: list[Group],
     chosen: Settings,
     executor: Executor | None = None,
     on_chunk: Callable[[Progress], None] | None = None,
-) -> list[Group]:
-    """Advance every group to the last round; an error or Ctrl-C in one stops them all."""
-    groups = groups_of(data, model, algorithm, chosen)
+) -> None:
+    """Advance every group from where it stands to the last round; an error in one stops them all.
+
+    Ctrl-C ends it as Interrupted, when every group has finished the chunk that was under way.
+    """
     DATA.get(data.fingerprint, lambda: data)
     try:
         with _workers(executor, len(groups)) as pool:
@@ -210,7 +213,6 @@ def simulate(
     finally:
         release(groups[0].task.run)
         forget(data.fingerprint)
-    return groups
 
 
 @contextmanager
@@ -235,27 +237,32 @@ def _drive(
 ) -> None:
     began = time.perf_counter()
     total = chosen.rounds * len(groups)
-    pending = {_submit(pool, group, chosen): (group, time.perf_counter()) for group in groups}
-    try:
-        while pending:
-            ready, _ = wait(pending, return_when=FIRST_COMPLETED)
-            for future in ready:
-                group, submitted = pending.pop(future)
-                answer = future.result()
-                if isinstance(answer, Missing):
-                    pending[_submit(pool, group, chosen, data)] = (group, time.perf_counter())
-                    continue
-                _record(group, answer, data)
-                if answer.rounds is not None:
-                    group.pace = (time.perf_counter() - submitted) / len(answer.rounds.ids)
-                if on_chunk:
-                    done = sum(g.done for g in groups)
-                    on_chunk(Progress(done, total, time.perf_counter() - began, group))
-                if not _complete(group, chosen):
-                    pending[_submit(pool, group, chosen)] = (group, time.perf_counter())
-    finally:
-        for future in pending:
-            future.cancel()
+    going = [group for group in groups if not _complete(group, chosen)]
+    pending = {_submit(pool, group, chosen): (group, time.perf_counter()) for group in going}
+    with heard() as asked:
+        try:
+            while pending:
+                ready, _ = wait(pending, return_when=FIRST_COMPLETED)
+                for future in ready:
+                    group, submitted = pending.pop(future)
+                    answer = future.result()
+                    missing = isinstance(answer, Missing)
+                    if not missing:
+                        _record(group, answer, data, time.perf_counter() - submitted)
+                        if on_chunk:
+                            done = sum(g.done for g in groups)
+                            on_chunk(Progress(done, total, time.perf_counter() - began, group))
+                    if not asked.is_set() and not _complete(group, chosen):
+                        again = _submit(pool, group, chosen, data if missing else None)
+                        pending[again] = (group, time.perf_counter())
+                if asked.is_set():
+                    # Of what is left only the chunks under way are waited for.
+                    pending = {f: about for f, about in pending.items() if not f.cancel()}
+        finally:
+            for future in pending:
+                future.cancel()
+    if asked.is_set():
+        raise Interrupted
 
 
 def _complete(group: Group, chosen: Settings) -> bool:
@@ -278,15 +285,18 @@ def _submit(
     return pool.submit(advance, group.task, group.carry, group.done, stop, evaluates, data)
 
 
-def _record(group: Group, got: Advanced, data: FederatedData) -> None:
+def _record(group: Group, got: Advanced, data: FederatedData, seconds: float) -> None:
     if got.rounds is not None:
+        group.pace = seconds / len(got.rounds.ids)
         _record_rounds(group, got.carry, got.rounds, data)
     if got.evaluation is not None:
         _record_evaluation(group, got.evaluation, data)
 
 
 def _record_rounds(group: Group, carry: Carry, rounds: Rounds, data: FederatedData) -> None:
-    info, members = rounds.info, len(group.places)
+    members = len(group.places)
+    rounds, died = _until_all_are_dead(rounds, members)
+    info = rounds.info
     _check_losses(group, rounds, data)
     refused = ~info.accepted & _alive_before(group, info)[:, None]
     if group.quarantined is None:
@@ -303,7 +313,17 @@ def _record_rounds(group: Group, carry: Carry, rounds: Rounds, data: FederatedDa
     group.history.append({name: column[:, :members] for name, column in reported.items()})
     group.carry = carry
     group.done += len(rounds.ids)
-    group.dead = not bool(np.asarray(carry.alive)[:members].any())
+    group.dead = died
+
+
+def _until_all_are_dead(rounds: Rounds, members: int) -> tuple[Rounds, bool]:
+    """The rounds up to the one that nobody survived, wherever in a chunk that was."""
+    alive = rounds.info.alive[:, :members].any(axis=1)
+    if alive.all():
+        return rounds, False
+    last = int(np.argmin(alive)) + 1
+    info = jax.tree.map(lambda column: column[:last], rounds.info)
+    return Rounds(rounds.ids[:last], info), True
 
 
 def _record_evaluation(group: Group, got: Evaluations, data: FederatedData) -> None:

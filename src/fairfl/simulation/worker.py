@@ -20,7 +20,7 @@ from jaxtyping import Array, Float, Int
 from fairfl.algorithms import Algorithm
 from fairfl.algorithms.algorithm import with_lipschitz
 from fairfl.algorithms.work import Hyper
-from fairfl.clients import FederatedData
+from fairfl.clients import FederatedData, Split
 from fairfl.clients.randomness import Stream, generator
 from fairfl.models.model import Model, Params, stack
 from fairfl.simulation.evaluation import Blocks, Evaluation, blocks_of, evaluate
@@ -145,7 +145,9 @@ def _advance(
     task: Task, bench: Bench, carry: Carry | None, start: int, stop: int, evaluates: bool
 ) -> Advanced:
     hyper = hyper_arrays(task.members)
-    state = first(task, bench, hyper) if carry is None else jax.tree.map(jnp.asarray, carry)
+    state = (
+        first(task, bench.parts, bench.plan) if carry is None else jax.tree.map(jnp.asarray, carry)
+    )
     state, rounds = _rounds(bench, hyper, state, start, stop) if stop > start else (state, None)
     evaluation = _evaluation(task, bench, state) if evaluates else None
     return Advanced(jax.tree.map(np.asarray, state), rounds, evaluation)
@@ -215,10 +217,17 @@ def initial_model(model: Model, seed: int, members: int) -> Params:
     return stack(model, members).pack(jax.tree.map(copies, one))
 
 
-def first(task: Task, bench: Bench, hyper: Hyper) -> Carry:
+def first(task: Task, parts: Parts, plan: Planner) -> Carry:
     w = initial_model(task.model, task.seed, len(task.members))
-    clients = len(bench.plan.people.sizes)
-    return first_carry(bench.parts, hyper, w, clients, bench.plan.cohort)
+    clients = len(plan.people.sizes)
+    return first_carry(parts, hyper_arrays(task.members), w, clients, plan.cohort)
+
+
+def carry_shape(task: Task, data: FederatedData) -> Carry:
+    """The shapes and types of a group's state, into which a kept one is read."""
+    with jax.enable_x64(task.x64):
+        plan = _planned(task, data.split(_split_seed(task)))
+        return jax.eval_shape(lambda: first(task, _parts(task), plan))
 
 
 def _bench(task: Task, data: FederatedData) -> Bench:
@@ -226,16 +235,23 @@ def _bench(task: Task, data: FederatedData) -> Bench:
 
 
 def _open(task: Task, data: FederatedData) -> Bench:
-    split = data.split(task.seed if task.split_seed is None else task.split_seed)
-    plan = planner(split.train, task.algorithm, task.cohort, task.seed, task.lanes)
+    split = data.split(_split_seed(task))
     x, y = ROWS.get((task.data, task.x64), lambda: _on_device(data))
     number = int(generator(task.seed, Stream.NOISE).integers(2**31))
     return Bench(
-        plan=plan,
+        plan=_planned(task, split),
         parts=PARTS.get(task.run, lambda: _parts(task)),
         rows=Rows(x, y, jax.random.key(number)),
         blocks=blocks_of(split),
     )
+
+
+def _split_seed(task: Task) -> int:
+    return task.seed if task.split_seed is None else task.split_seed
+
+
+def _planned(task: Task, split: Split) -> Planner:
+    return planner(split.train, task.algorithm, task.cohort, task.seed, task.lanes)
 
 
 def _parts(task: Task) -> Parts:
