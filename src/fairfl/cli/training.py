@@ -131,7 +131,7 @@ def _interrupted(plan: Plan, keeper: Keeper) -> str:
     place = shlex.quote(str(keeper.place))
     return (
         f"interrupted, with {keeper.rounds:,} of {plan.total:,} rounds of all experiments kept; "
-        f"go on with: {_as_typed(context, ('as_json',))} --out {place} --resume"
+        f"go on with: {_as_typed(context, ())} --out {place} --resume"
     )
 
 
