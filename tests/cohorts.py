@@ -18,6 +18,8 @@ HYPER = {
     "theta": 0.4,
     "c": 0.5,
     "beta": 0.3,
+    "spread": 1.5,
+    "growth": 2.0,
 }
 
 

@@ -1,6 +1,7 @@
 """Rules: how much each client counts. One file per rule; see rule.py for the contract."""
 
 from fairfl.algorithms.rules.afl import afl
+from fairfl.algorithms.rules.bounded import bounded
 from fairfl.algorithms.rules.fixed_step import fixed_step
 from fairfl.algorithms.rules.gifair import gifair
 from fairfl.algorithms.rules.mean import mean
@@ -28,6 +29,7 @@ __all__ = [
     "Parameter",
     "Rule",
     "afl",
+    "bounded",
     "fixed_step",
     "gifair",
     "losses",

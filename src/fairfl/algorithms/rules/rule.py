@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Bool, Float, Int, Num
 
 Hyper = Mapping[str, Float[Array, ""]]
 State = Any
@@ -107,14 +107,14 @@ def below_worst(cohort: Cohort) -> Float[Array, " cohort"]:
     return jnp.where(present(cohort), F - worst, 0)
 
 
-def recall(state: Float[Array, " clients"], cohort: Cohort) -> Float[Array, " cohort"]:
+def recall(state: Num[Array, " clients"], cohort: Cohort) -> Num[Array, " cohort"]:
     """What a state with one entry per client of the population holds for this cohort."""
     return jnp.asarray(state)[cohort.ids]
 
 
 def remember(
-    state: Float[Array, " clients"], cohort: Cohort, values: Float[Array, " cohort"]
-) -> Float[Array, " clients"]:
+    state: Num[Array, " clients"], cohort: Cohort, values: Num[Array, " cohort"]
+) -> Num[Array, " clients"]:
     """The state with the cohort's new entries; an absent client's entry stays."""
     nowhere = len(state)
     place = jnp.where(present(cohort), cohort.ids, nowhere)
