@@ -19,7 +19,16 @@ from fairfl.algorithms import (
     with_server,
 )
 from fairfl.choice import Choice, DeviceQ, choose_q, choose_rate, device_q, frontier
-from fairfl.clients import FederatedData, from_arrays, from_table, load_table, partition
+from fairfl.clients import (
+    FederatedData,
+    from_arrays,
+    from_leaf,
+    from_mat,
+    from_table,
+    load_table,
+    partition,
+    to_leaf,
+)
 from fairfl.metrics import Fairness, fairness, interval, paired_interval
 from fairfl.models import Model
 from fairfl.paper import theory
@@ -46,6 +55,8 @@ __all__ = [
     "fedsgd",
     "fixed_step",
     "from_arrays",
+    "from_leaf",
+    "from_mat",
     "from_table",
     "frontier",
     "gifair",
@@ -62,6 +73,7 @@ __all__ = [
     "superquantile",
     "term",
     "theory",
+    "to_leaf",
     "train",
     "with_rule",
     "with_server",

@@ -2,6 +2,8 @@
 
 from fairfl.clients import partition
 from fairfl.clients.federated import FederatedData, Rows, Split, from_arrays
+from fairfl.clients.leaf import from_leaf, to_leaf
+from fairfl.clients.mat import from_mat
 from fairfl.clients.preprocessing import NewRows, Preprocessing
 from fairfl.clients.tables import Table, from_table, load_table
 
@@ -13,7 +15,10 @@ __all__ = [
     "Split",
     "Table",
     "from_arrays",
+    "from_leaf",
+    "from_mat",
     "from_table",
     "load_table",
     "partition",
+    "to_leaf",
 ]
