@@ -1,18 +1,17 @@
 """A multi-layer perceptron, for rows of numbers; classifies or regresses as the data asks."""
 
-import math
 from collections.abc import Sequence
 from functools import lru_cache, partial
 
 import jax
-import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from fairfl.clients import FederatedData
 from fairfl.models.functions import from_functions
+from fairfl.models.layers import Layer, dense, dense_layer
 from fairfl.models.model import Model, Task
 
-Layers = list[dict[str, Array]]
+Layers = list[Layer]
 
 
 def mlp(data: FederatedData, hidden: Sequence[int] = (128,)) -> Model:
@@ -42,17 +41,11 @@ def _mlp(widths: tuple[int, ...], task: Task) -> Model:
 
 def _init(key: PRNGKeyArray, widths: tuple[int, ...]) -> Layers:
     keys = jax.random.split(key, len(widths) - 1)
-    return [_layer(k, i, o) for k, i, o in zip(keys, widths, widths[1:], strict=False)]
-
-
-def _layer(key: PRNGKeyArray, inputs: int, outputs: int) -> dict[str, Array]:
-    bound = math.sqrt(6 / (inputs + outputs))
-    weights = jax.random.uniform(key, (inputs, outputs), minval=-bound, maxval=bound)
-    return {"bias": jnp.zeros(outputs), "weights": weights}
+    return [dense_layer(k, i, o) for k, i, o in zip(keys, widths, widths[1:], strict=False)]
 
 
 def _apply(params: Layers, x: Float[Array, "rows features"]) -> Float[Array, "rows outputs"]:
     *hidden, last = params
     for layer in hidden:
-        x = jax.nn.relu(x @ layer["weights"] + layer["bias"])
-    return x @ last["weights"] + last["bias"]
+        x = jax.nn.relu(dense(layer, x))
+    return dense(last, x)

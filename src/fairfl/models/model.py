@@ -53,6 +53,7 @@ class Model:
     outputs(params, x)     the scores behind a prediction, one per class, where the model has them
     stochastic             whether the loss uses its key: dropout and the like
     stacked(models)        optional fast path for that many parameter sets; None derives it by vmap
+    alone                  whether it trains fastest alone: one experiment to a program, one lane
     """
 
     init: Callable[[PRNGKeyArray], Params]
@@ -64,6 +65,7 @@ class Model:
     outputs: Callable[[Params, Batch], Float[Array, "rows outputs"]] | None = None
     stochastic: bool = False
     stacked: Callable[[int], Stacked] | None = None
+    alone: bool = False
     name: str = "model"
 
 
@@ -75,7 +77,7 @@ def stack(model: Model, models: int) -> Stacked:
         losses=lambda params, x, y: _over_models(lambda p: model.loss(p, x, y, None), params),
         correct=lambda params, x, y: _over_models(lambda p: model.predict(p, x) == y, params),
         gradient=lambda params, x, y, weight, key: jax.vmap(
-            lambda p, u: jax.grad(lambda p: _weighted(u, model.loss(p, x, y, key)))(p),
+            lambda p, u: jax.grad(lambda p: weighted(u, model.loss(p, x, y, key)))(p),
             in_axes=-1,
             out_axes=-1,
         )(params, weight),
@@ -107,6 +109,7 @@ def _over_models(function: Callable[[Params], Array], params: Params) -> Array:
     return jax.vmap(function, in_axes=-1, out_axes=-1)(params)
 
 
-def _weighted(weight: Float[Array, " rows"], loss: Float[Array, " rows"]) -> Float[Array, ""]:
+def weighted(weight: Float[Array, " rows"], loss: Float[Array, " rows"]) -> Float[Array, ""]:
+    """sum_rows weight * loss."""
     # An absent row weighs nothing even where its loss is infinite: never 0 * inf.
     return jnp.sum(jnp.where(weight == 0, 0, weight * loss))

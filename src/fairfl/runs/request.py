@@ -23,6 +23,9 @@ MODELS = {
     "svm": models.linear_svm,
     "svm-mean": partial(models.linear_svm, reduction="mean"),
     "mlp": models.mlp,
+    "char-lstm": models.char_lstm,
+    "sentiment-lstm": models.sentiment_lstm,
+    "omniglot-cnn": models.omniglot_cnn,
 }
 
 

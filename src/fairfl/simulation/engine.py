@@ -108,7 +108,8 @@ def settings(
     """Check what a user asked for and fill in what follows from it."""
     rows = data.split(seeds[0] if split_seed is None else split_seed).train
     _check_cohort(rows, algorithm, cohort)
-    chosen = width or group_width(len(algorithm.experiments), len(seeds))
+    usual = 1 if model.alone else group_width(len(algorithm.experiments), len(seeds))
+    chosen = width or usual
     plan = planner(rows, algorithm, cohort, seeds[0])
     return Settings(
         rounds=rounds,
@@ -117,10 +118,15 @@ def settings(
         split_seed=split_seed,
         evaluate_every=evaluate_every,
         width=chosen,
-        lanes=lanes or (lane_count(plan) if chosen == 1 and model.stacked else 1),
+        lanes=lanes or (lane_count(plan) if chosen == 1 and _shares_steps(model) else 1),
         x64=x64,
         sampler=plan.sampler.name,
     )
+
+
+def _shares_steps(model: Model) -> bool:
+    """Whether a step is so small that clients side by side shorten a round."""
+    return model.stacked is not None and not model.alone
 
 
 def _check_cohort(rows: Rows, algorithm: Algorithm, cohort: int) -> None:
