@@ -19,7 +19,15 @@ from fairfl.datasets import (
 )
 
 GENERATED = ("synthetic", "synthetic-iid", "synthetic-hybrid")
-FILED = ("adult", "fashion-mnist-afl", "fashion-mnist", "mnist")
+FILED = (
+    "vehicle",
+    "vehicle-subset",
+    "adult",
+    "fashion-mnist-afl",
+    "fashion-mnist",
+    "mnist",
+    "omniglot",
+)
 
 
 def test_the_names():

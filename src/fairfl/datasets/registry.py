@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from fairfl.clients.federated import FederatedData
-from fairfl.datasets import adult, fashion_mnist, idx, mnist
+from fairfl.datasets import adult, fashion_mnist, idx, mnist, omniglot, vehicle
 from fairfl.datasets.files import File, Paths, found, missing
 from fairfl.datasets.places import data_folder
 from fairfl.datasets.stored import Arrays, stored
@@ -83,10 +83,12 @@ def published(
     build: Callable[..., FederatedData],
     options: tuple[str, ...] = (),
     kept_as: str | None = None,
+    instead: tuple[File, ...] = (),
 ) -> DataSet:
     """A data set of published files: what `read` makes of them is kept, `build` makes the data.
 
     Data sets of the same files and the same `read` share what is kept, under the name `kept_as`.
+    Where the `files` are not all there but those `instead` are, these are read.
 
     >>> from fairfl.datasets import mnist
     >>> from fairfl.datasets.registry import published
@@ -95,7 +97,9 @@ def published(
     """
 
     def load(seed: int, folder: Path, **options: Any) -> FederatedData:
-        arrays = stored(kept_as or name, _paths(name, files, folder), read)
+        arrays = stored(
+            kept_as or name, _paths(name, _chosen(files, instead, folder), folder), read
+        )
         return build(arrays, seed, **options)
 
     return DataSet(
@@ -105,8 +109,13 @@ def published(
         licence=licence,
         load=load,
         options=options,
-        present=lambda folder: not missing(files, folder),
+        present=lambda folder: not missing(_chosen(files, instead, folder), folder),
     )
+
+
+def _chosen(files: tuple[File, ...], instead: tuple[File, ...], folder: Path) -> tuple[File, ...]:
+    others = instead and missing(files, folder) and not missing(instead, folder)
+    return instead if others else files
 
 
 def _paths(name: str, files: tuple[File, ...], folder: Path) -> Paths:
@@ -119,6 +128,10 @@ def _paths(name: str, files: tuple[File, ...], folder: Path) -> Paths:
     return {file.name: path for file in files if (path := found(file, folder))}
 
 
+_VEHICLE = (
+    "Vehicle (Duarte and Hu, 2004), as in federated multi-task learning (Smith et al., 2017), "
+    "http://www.ecs.umass.edu/~mduarte/Software.html"
+)
 _FASHION_MNIST = (
     "Fashion-MNIST (Xiao, Rasul and Vollgraf, 2017), "
     "https://github.com/zalandoresearch/fashion-mnist"
@@ -143,6 +156,25 @@ _DATASETS = (
         "Synthetic-Hybrid: half of the clients IID, half as in Synthetic(1, 1)",
         synthetic_hybrid,
         ("clients", "sizes"),
+    ),
+    published(
+        "vehicle",
+        "Vehicle: 23 sensors tell two kinds of vehicle apart, 100 features each",
+        _VEHICLE,
+        "research use",
+        vehicle.FILES,
+        vehicle.read,
+        vehicle.build,
+        instead=vehicle.LEAF,
+    ),
+    published(
+        "vehicle-subset",
+        "Vehicle, a subset: 1,860 of its 43,695 samples, other sizes than the paper's",
+        _VEHICLE,
+        "research use",
+        vehicle.SUBSET,
+        vehicle.read,
+        vehicle.build,
     ),
     published(
         "adult",
@@ -183,6 +215,16 @@ _DATASETS = (
         idx.read,
         mnist.build,
         _PARTITION,
+    ),
+    published(
+        "omniglot",
+        "Omniglot: five-way tasks for meta-learning, 300 to train on and 100 held out",
+        "Omniglot (Lake, Salakhutdinov and Tenenbaum, 2015), "
+        "https://github.com/brendenlake/omniglot",
+        "MIT",
+        omniglot.FILES,
+        omniglot.read,
+        omniglot.build,
     ),
 )
 _BY_NAME = {dataset.name: dataset for dataset in _DATASETS}
