@@ -20,10 +20,12 @@ HYPER = {
     "beta": 0.3,
     "spread": 1.5,
     "growth": 2.0,
+    "eps": 0.1,
+    "eta": 1.0,
 }
 
 
-def cohort(losses, norms=None, weights=None, ids=None, dtype=np.float32, xp=jnp):
+def cohort(losses, norms=None, weights=None, ids=None, dtype: type = np.float32, xp=jnp):
     """A cohort of these losses; ids count from 0, weights and sizes are 1, unless given."""
     k = len(losses)
     return Cohort(

@@ -29,6 +29,7 @@ PARTS = {
     "superquantile": ("local SGD", "superquantile", ["theta", "learning_rate"]),
     "gifair": ("local SGD", "GIFAIR", ["c", "learning_rate"]),
     "semi-vred": ("local SGD", "Semi-VRed", ["beta", "learning_rate"]),
+    "fedmgda": ("local SGD", "FedMGDA+", ["eps", "eta", "learning_rate"]),
 }
 LOCAL = [name for name, (work, _, _) in PARTS.items() if work != "full gradient"]
 FAIR = ["q-fedavg", "q-fedsgd"]
@@ -175,6 +176,8 @@ def test_a_learning_rate_out_of_range(make, rate):
         ("superquantile:theta", 1.5, "greater than 0 and at most 1"),
         ("gifair:c", 1.01, "0 or greater and at most 1"),
         ("semi-vred:beta", -1, "0 or greater"),
+        ("fedmgda:eps", 1.1, "0 or greater and at most 1"),
+        ("fedmgda:eta", 0, "greater than 0"),
     ],
 )
 def test_a_rules_own_parameter_out_of_range(name, bad, allowed):

@@ -25,6 +25,7 @@ RULES = {
     "GIFAIR": fairfl.rules.gifair(),
     "Semi-VRed": fairfl.rules.semi_vred(),
     "bounded q-FFL": fairfl.rules.bounded(fairfl.rules.q_ffl()),
+    "FedMGDA+": fairfl.rules.fedmgda(),
 }
 every_rule = pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
 
@@ -169,10 +170,11 @@ def test_hostile_losses_leave_every_number_finite(rule, losses, squares):
 
 @every_rule
 def test_a_single_client_counts_whole(rule):
-    """The whole of its update, or as much of it as q-FFL's own step allows."""
+    """The whole of its update, or as much of it as q-FFL's and FedMGDA+'s own steps allow."""
     people = cohorts_for(rule, rounds=1, k=1)[0]
-    a = np.asarray(coefficients(rule, people, q=0)[0])
-    np.testing.assert_allclose(a[:1], 1, rtol=1e-6)
+    a = np.asarray(coefficients(rule, people, q=0, eta=1)[0])
+    whole = 1 / np.sqrt(people.gram[0, 0]) if rule.name == "FedMGDA+" else 1
+    np.testing.assert_allclose(a[:1], whole, rtol=1e-6)
 
 
 @pytest.mark.parametrize("x64", [False, True], ids=["float32", "float64"])

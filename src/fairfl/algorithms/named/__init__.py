@@ -1,6 +1,7 @@
 """The named algorithms: choices of the four parts, under the names that people know."""
 
 from fairfl.algorithms.named.agnostic import afl
+from fairfl.algorithms.named.directions import fedmgda
 from fairfl.algorithms.named.fair import gifair, semi_vred, superquantile, term
 from fairfl.algorithms.named.local import with_rule
 from fairfl.algorithms.named.paper import fedavg, fedsgd, fixed_step, q_fedavg, q_fedsgd
@@ -18,6 +19,7 @@ NAMED = {
     "superquantile": superquantile,
     "gifair": gifair,
     "semi-vred": semi_vred,
+    "fedmgda": fedmgda,
 }
 """Every algorithm by the name that the command line takes."""
 
@@ -25,6 +27,7 @@ __all__ = [
     "NAMED",
     "afl",
     "fedavg",
+    "fedmgda",
     "fedprox",
     "fedsgd",
     "fixed_step",

@@ -2,6 +2,7 @@
 
 from fairfl.algorithms.rules.afl import afl
 from fairfl.algorithms.rules.bounded import bounded
+from fairfl.algorithms.rules.fedmgda import fedmgda
 from fairfl.algorithms.rules.fixed_step import fixed_step
 from fairfl.algorithms.rules.gifair import gifair
 from fairfl.algorithms.rules.mean import mean
@@ -30,6 +31,7 @@ __all__ = [
     "Rule",
     "afl",
     "bounded",
+    "fedmgda",
     "fixed_step",
     "gifair",
     "losses",
