@@ -240,6 +240,16 @@ def names() -> tuple[str, ...]:
     return tuple(_BY_NAME)
 
 
+def present(name: str, data_dir: Path | str | None = None) -> bool:
+    """Whether there is a data set of that name and it could be loaded without a download.
+
+    >>> from fairfl.datasets import present
+    >>> present("synthetic"), present("adult", data_dir="an empty folder"), present("vehicles")
+    (True, False, False)
+    """
+    return name in _BY_NAME and _BY_NAME[name].present(data_folder(data_dir))
+
+
 def load(
     name: str, seed: int = 0, data_dir: Path | str | None = None, **options: Any
 ) -> FederatedData:
