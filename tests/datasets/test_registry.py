@@ -27,6 +27,9 @@ FILED = (
     "fashion-mnist",
     "mnist",
     "omniglot",
+    "shakespeare",
+    "sent140",
+    "sent140-subset",
 )
 
 

@@ -90,7 +90,12 @@ Beta = Annotated[
     option("--beta", DATA, "Synthetic: deviation between the clients' inputs.", "NUMBER"),
 ]
 Clients = Annotated[
-    int | None, option("--clients", DATA, "Synthetic and partitions: how many clients.", "N")
+    int | None,
+    option("--clients", DATA, "Synthetic, partitions, roles and accounts: how many.", "N"),
+]
+Least = Annotated[
+    int | None,
+    option("--least", DATA, "Shakespeare and Sent140: the fewest rows of a client.", "N"),
 ]
 Partition = Annotated[
     str | None,
@@ -146,6 +151,7 @@ class Asked:
     partition: Partition = None
     clients: Clients = None
     sizes: Sizes = None
+    least: Least = None
     data_seed: DataSeed = None
     data_dir: DataDir = None
     out: Out = None

@@ -47,6 +47,10 @@ _FASHION_MNIST_AFL = Defaults(
     algorithm="q-fedsgd", learning_rate=0.001, cohort=3, rounds=6_000, q=5.0
 )
 
+# An epoch on one of the roles is hundreds of steps of a deep model: 80 rounds take hours on a CPU.
+_SHAKESPEARE = Defaults(model="char-lstm", learning_rate=0.8, rounds=80, q=0.001)
+_SENT140 = Defaults(model="sentiment-lstm", learning_rate=0.03, batch_size=32, rounds=200, q=1.0)
+
 # Not in the paper: the usual federated setting for these images, and enough rounds to see a trend.
 _IMAGES = Defaults(model="mlp", learning_rate=0.03, batch_size=10, rounds=500)
 
@@ -58,6 +62,9 @@ _OF = {
     "vehicle-subset": _VEHICLE,
     "adult": _ADULT,
     "fashion-mnist-afl": _FASHION_MNIST_AFL,
+    "shakespeare": _SHAKESPEARE,
+    "sent140": _SENT140,
+    "sent140-subset": _SENT140,
     "fashion-mnist": _IMAGES,
     "mnist": _IMAGES,
 }

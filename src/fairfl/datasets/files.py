@@ -2,9 +2,11 @@
 
 import gzip
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO, cast
 
 Paths = Mapping[str, Path]
 """Where the files of a data set lie, by their published names."""
@@ -15,6 +17,8 @@ class File:
     """A published file, and where it is put in the data folder.
 
     A file that is compressed where it is published may lie there unpacked, and the other way round.
+    `digest` is that of what `url` gives: the file, or a zip of which it is a `member`. Files called
+    `others` serve as well, the first that is there.
 
     >>> from fairfl.datasets.files import File
     >>> File("adult", "adult.data", "https://archive.ics.uci.edu/adult.data").place
@@ -25,6 +29,8 @@ class File:
     name: str
     url: str | None = None
     digest: str | None = None
+    member: str | None = None
+    others: tuple[str, ...] = ()
 
     @property
     def place(self) -> str:
@@ -40,8 +46,9 @@ def found(file: File, folder: Path) -> Path | None:
     >>> found(File("adult", "adult.data"), pathlib.Path("nowhere")) is None
     True
     """
-    bare = file.name.removesuffix(".gz")
-    places = (folder / file.folder / name for name in (file.name, bare, f"{bare}.gz"))
+    bare = [name.removesuffix(".gz") for name in (file.name, *file.others)]
+    names = [name for name in bare for name in (f"{name}.gz", name)]
+    places = (folder / file.folder / name for name in (file.name, *names))
     return next((place for place in places if place.is_file()), None)
 
 
@@ -52,8 +59,16 @@ def missing(files: Sequence[File], folder: Path) -> list[File]:
 
 def contents(path: Path) -> bytes:
     """The bytes of a file, unpacked if its name ends in .gz."""
+    with opened(path) as stream:
+        return stream.read()
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[BinaryIO]:
+    """A file to read from, unpacked if its name ends in .gz; damage is one sentence."""
     try:
-        return gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as stream:
+            yield cast(BinaryIO, stream)
     except (OSError, EOFError, zlib.error) as error:
         raise ValueError(
             f"{str(path)!r} is damaged ({error}); delete it, and it is downloaded again or can be "

@@ -12,7 +12,16 @@ from pathlib import Path
 from typing import Any
 
 from fairfl.clients.federated import FederatedData
-from fairfl.datasets import adult, fashion_mnist, idx, mnist, omniglot, vehicle
+from fairfl.datasets import (
+    adult,
+    fashion_mnist,
+    idx,
+    mnist,
+    omniglot,
+    sent140,
+    shakespeare,
+    vehicle,
+)
 from fairfl.datasets.files import File, Paths, found, missing
 from fairfl.datasets.places import data_folder
 from fairfl.datasets.stored import Arrays, stored
@@ -136,6 +145,11 @@ _FASHION_MNIST = (
     "Fashion-MNIST (Xiao, Rasul and Vollgraf, 2017), "
     "https://github.com/zalandoresearch/fashion-mnist"
 )
+_SENT140 = (
+    "Sentiment140 (Go, Bhayani and Huang, 2009), http://help.sentiment140.com/for-students, with "
+    "GloVe (Pennington, Socher and Manning, 2014), https://nlp.stanford.edu/projects/glove"
+)
+_TWEETS = "research use, no redistribution (GloVe: PDDL 1.0)"
 _PARTITION = ("partition", "clients", "alpha")
 
 _DATASETS = (
@@ -225,6 +239,39 @@ _DATASETS = (
         omniglot.FILES,
         omniglot.read,
         omniglot.build,
+    ),
+    published(
+        "shakespeare",
+        "Shakespeare: the next character; 31 roles drawn to the paper's mean and deviation",
+        "Complete Works of William Shakespeare, Project Gutenberg eBook 100 (World Library), by "
+        "the rules of LEAF (Caldas et al., 2018), https://www.gutenberg.org/ebooks/100",
+        "World Library's text: personal use, no redistribution, not commercial",
+        shakespeare.FILES,
+        shakespeare.read,
+        shakespeare.build,
+        ("clients", "least"),
+    ),
+    published(
+        "sent140",
+        "Sent140: happy or sad tweets; 1,101 accounts drawn to the paper's mean and deviation",
+        _SENT140,
+        _TWEETS,
+        sent140.FILES,
+        sent140.read,
+        sent140.build,
+        ("clients", "least"),
+        instead=sent140.LEAF,
+    ),
+    published(
+        "sent140-subset",
+        "Sent140, a subset: 37,582 of its 1,600,000 tweets, accounts unlike the paper's",
+        _SENT140,
+        _TWEETS,
+        sent140.SUBSET,
+        sent140.read,
+        sent140.build_subset,
+        ("least",),
+        instead=sent140.LEAF_SUBSET,
     ),
 )
 _BY_NAME = {dataset.name: dataset for dataset in _DATASETS}

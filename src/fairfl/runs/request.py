@@ -34,7 +34,7 @@ SERVER = {"server": str, "server_learning_rate": Numbers}
 """What every algorithm can be given in words beside what it takes itself."""
 
 COLUMNS = ("client", "label", "features")
-OPTIONS = ("alpha", "beta", "partition", "clients", "sizes", "data_seed", "data_dir")
+OPTIONS = ("alpha", "beta", "partition", "clients", "sizes", "least", "data_seed", "data_dir")
 
 Words = Mapping[str, Any]
 
