@@ -80,8 +80,10 @@ def test_run_prints_one_experiment_on_every_split(fairfl_, tmp_path):
         "train",
         "test",
     ]
-    assert out.endswith("Written to runs/0001-synthetic-run\n")
-    assert len(files(tmp_path / "runs" / "0001-synthetic-run")) == 9
+    assert out.endswith(
+        "Written to runs/0001-synthetic-run\nOpen runs/0001-synthetic-run/report.html\n"
+    )
+    assert len(files(tmp_path / "runs" / "0001-synthetic-run")) == 10
 
 
 def test_sweep_prints_the_family_and_names_the_q_to_use(fairfl_):
@@ -231,7 +233,7 @@ def test_json_is_all_there_is_on_standard_output(fairfl_):
     assert len(found["experiments"]) == 4
     assert set(found["chosen"]) == {"hyperparameters", "qualified", "reason"}
     assert found["experiments"][0]["splits"]["test"]["clients"]["f_00000"]["size"] > 0
-    assert err == "Written to runs/0001-synthetic-sweep\n"
+    assert err.startswith("Written to runs/0001-synthetic-sweep\n")
 
 
 def test_json_of_a_run_chooses_nothing(fairfl_):
@@ -407,7 +409,7 @@ def test_results_are_shown_even_if_they_cannot_be_kept(fairfl_, tmp_path, monkey
     monkeypatch.undo()
     monkeypatch.chdir(tmp_path)
     assert fairfl_("run", *SMALL, "--out=run", "--resume")[0] == 0
-    assert len(files(tmp_path / "run")) == 9
+    assert len(files(tmp_path / "run")) == 10
 
 
 def test_when_everything_stops_the_last_good_models_are_kept(fairfl_, tmp_path):
@@ -416,7 +418,7 @@ def test_when_everything_stops_the_last_good_models_are_kept(fairfl_, tmp_path):
     assert "stopped after" in unwrapped(out)
     assert err.startswith("Error: every experiment stopped early")
     assert err.count("\n") == 1
-    assert len(files(tmp_path / "run")) == 9
+    assert len(files(tmp_path / "run")) == 10
 
 
 def test_a_mistake_of_ours_is_called_one(fairfl_, tmp_path, monkeypatch):
@@ -503,7 +505,7 @@ def test_a_process_prints_json_and_nothing_else(tmp_path):
     found = subprocess.run(words, env=environment(), capture_output=True, text=True, check=False)
     assert found.returncode == 0
     assert json.loads(found.stdout)["schema"] == 1
-    assert found.stderr == "Written to runs/0001-synthetic-run\n"
+    assert found.stderr.startswith("Written to runs/0001-synthetic-run\n")
 
 
 def test_a_terminal_that_shows_only_ascii(tmp_path):
@@ -524,7 +526,7 @@ def test_a_reader_that_leaves_early_does_not_cost_the_run(tmp_path):
         )
     assert found.returncode == 1
     assert "Traceback" not in found.stderr
-    assert len(files(tmp_path / "run")) == 9
+    assert len(files(tmp_path / "run")) == 10
 
 
 # A shell may start the tests with Ctrl-C ignored, and children inherit that.

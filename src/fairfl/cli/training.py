@@ -15,10 +15,10 @@ from fairfl import datasets
 from fairfl.algorithms.algorithm import whole
 from fairfl.choice import Choice, choose_q
 from fairfl.cli.app import command
-from fairfl.cli.errors import INTERRUPTED, THEIRS, CommandError
+from fairfl.cli.errors import INTERRUPTED, THEIRS, CommandError, note
 from fairfl.cli.options import Asked, AskedSweep
 from fairfl.cli.output import say
-from fairfl.report import tables
+from fairfl.report import tables, writing
 from fairfl.report.progress import shown
 from fairfl.runs import Result, request, train
 from fairfl.runs.json import as_object, text
@@ -155,13 +155,27 @@ def _report(
     finally:
         done = "Nothing was left to train in" if keeper.finished else "Written to"
         kept = keeper.finish(result, chosen)
-    say([f"{done} {kept}"], asked.as_json)
+        page = _page(kept)
+    say([f"{done} {kept}", *page], asked.as_json)
     if all(member.stopped for member in result.members):
         raise CommandError(
             THEIRS,
             "every experiment stopped early because nothing finite was left to train; the last "
             f"good models are in {kept}, so try a smaller learning rate",
         )
+
+
+def _page(kept: Path) -> list[str]:
+    """Draw the report of what is kept, and say where it is.
+
+    Whatever goes wrong in drawing is told and no more, because the run itself is safe by now.
+    """
+    try:
+        return [f"Open {writing.write(kept)}"]
+    except Exception as error:
+        again = f"fairfl report {shlex.quote(str(kept))}"
+        note(f"the run is kept, but not its report ({error}); draw it with: {again}")
+        return []
 
 
 PLACES = ("data_dir", "as_json")

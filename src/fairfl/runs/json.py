@@ -24,7 +24,7 @@ def as_object(result: Result, chosen: Mapping[str, Any] | None = None) -> dict[s
     >>> found["experiments"][0]["hyperparameters"], found["chosen"]
     ({'learning_rate': 0.1}, None)
     """
-    names = _names(result)
+    names = client_names(result)
     return plain(
         {
             "schema": SCHEMA,
@@ -67,8 +67,16 @@ def plain(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def _names(result: Result) -> list[str]:
-    """Clients as JSON keys: as text, or as Python writes them where 1 and '1' are two clients."""
+def client_names(result: Result) -> list[str]:
+    """Clients as text, or as Python writes them where 1 and '1' are two clients.
+
+    >>> import fairfl
+    >>> from fairfl.runs.json import client_names
+    >>> data = fairfl.datasets.load("synthetic", clients=20)
+    >>> model = fairfl.models.softmax_regression(data)
+    >>> client_names(fairfl.train(data, model, fairfl.fedavg(), rounds=1, cohort=5))[:2]
+    ['f_00000', 'f_00001']
+    """
     names = [str(id) for id in result.data.ids]
     return names if len(set(names)) == len(names) else [repr(id) for id in result.data.ids]
 
