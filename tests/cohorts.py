@@ -22,6 +22,8 @@ HYPER = {
     "growth": 2.0,
     "eps": 0.1,
     "eta": 1.0,
+    "alpha": 0.3,
+    "tau": 1.0,
 }
 
 

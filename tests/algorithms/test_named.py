@@ -30,6 +30,9 @@ PARTS = {
     "gifair": ("local SGD", "GIFAIR", ["c", "learning_rate"]),
     "semi-vred": ("local SGD", "Semi-VRed", ["beta", "learning_rate"]),
     "fedmgda": ("local SGD", "FedMGDA+", ["eps", "eta", "learning_rate"]),
+    "fedfv": ("local SGD", "FedFV", ["alpha", "tau", "learning_rate"]),
+    "propfair": ("proportional SGD", "mean", ["M", "eps", "learning_rate"]),
+    "aaggff": ("local SGD", "AAggFF (device)", ["eta", "learning_rate"]),
 }
 LOCAL = [name for name, (work, _, _) in PARTS.items() if work != "full gradient"]
 FAIR = ["q-fedavg", "q-fedsgd"]
@@ -178,6 +181,11 @@ def test_a_learning_rate_out_of_range(make, rate):
         ("semi-vred:beta", -1, "0 or greater"),
         ("fedmgda:eps", 1.1, "0 or greater and at most 1"),
         ("fedmgda:eta", 0, "greater than 0"),
+        ("fedfv:alpha", 1.1, "0 or greater and at most 1"),
+        ("fedfv:tau", -1, "0 or greater"),
+        ("propfair:M", 0, "greater than 0"),
+        ("propfair:eps", 0, "greater than 0"),
+        ("aaggff:eta", -1, "0 or greater"),
     ],
 )
 def test_a_rules_own_parameter_out_of_range(name, bad, allowed):

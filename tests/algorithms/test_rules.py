@@ -11,7 +11,7 @@ import pytest
 import fairfl
 from cohorts import CLIENTS, coefficients, drawn, hyper_of, only_what
 from fairfl.algorithms import NAMED
-from fairfl.algorithms.rules import Cohort, Rule, afl, required
+from fairfl.algorithms.rules import Cohort, Rule, aaggff, afl, required
 from fairfl.algorithms.rules.rule import Needs
 
 RULES = {
@@ -26,6 +26,10 @@ RULES = {
     "Semi-VRed": fairfl.rules.semi_vred(),
     "bounded q-FFL": fairfl.rules.bounded(fairfl.rules.q_ffl()),
     "FedMGDA+": fairfl.rules.fedmgda(),
+    "FedFV": fairfl.rules.fedfv(),
+    "FedFV, 2 rounds": fairfl.rules.fedfv(history=2),
+    "AAggFF (device)": aaggff(),
+    "AAggFF (silo)": aaggff("silo"),
 }
 every_rule = pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
 

@@ -85,7 +85,7 @@ def _server(server: object) -> Server:
     return optimiser(server)
 
 
-POSITIVE = frozenset({"learning_rate", "L", "server_learning_rate"})
+POSITIVE = frozenset({"learning_rate", "L", "server_learning_rate", "M", "eps"})
 OPTIONAL = frozenset({"L"})
 
 

@@ -12,7 +12,14 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Shaped
 
-from fairfl.models.model import Model, Params, penalty_gradient, stack, width
+from fairfl.models.model import (
+    Model,
+    Params,
+    penalties,
+    penalty_gradient,
+    stack,
+    width,
+)
 
 Hyper = Mapping[str, Float[Array, " models"]]
 Local = Any
@@ -109,6 +116,34 @@ def _proximal_step(hyper: Hyper, model: Model, w: Params, w_k: Params, batch: Ba
     rate, mu = hyper["learning_rate"], hyper["mu"]
     gradient = batch_gradient(model, w_k, batch)
     return jax.tree.map(lambda p, g, start: p - rate * (g + mu * (p - start)), w_k, gradient, w)
+
+
+# Proportional SGD: local SGD on a loss that grows steeper towards M (PropFair, 2023). -------------
+
+
+def proportional_sgd(epochs: int, batch_size: int) -> Work:
+    """w_k <- w_k - eta phi'(l) grad l, where l = F_batch(w_k), measured without dropout:
+
+    phi(l) = -log(1 - l / M) where M - l >= eps, else l / M.
+    """
+    return Work("proportional SGD", _start_at_w, _proportional_step, _travelled, epochs, batch_size)
+
+
+def _proportional_step(hyper: Hyper, model: Model, w: Params, w_k: Params, batch: Batch) -> Params:
+    del w
+    M = hyper["M"]
+    room = M - batch_loss(model, w_k, batch)
+    rate = hyper["learning_rate"] / jnp.where(room >= hyper["eps"], room, M)
+    return jax.tree.map(lambda p, g: p - rate * g, w_k, batch_gradient(model, w_k, batch))
+
+
+def batch_loss(model: Model, params: Params, batch: Batch) -> Float[Array, " models"]:
+    """A batch's objective for every stacked parameter set: its mean or sum, plus the penalty."""
+    weight = batch.live / batch.filled if model.reduction == "mean" else batch.live
+    rows = stack(model, width(params)).losses(params, batch.x, batch.y)
+    # An absent row weighs nothing even where its loss is infinite: never 0 * inf.
+    total = jnp.sum(jnp.where(weight[:, None] == 0, 0, weight[:, None] * rows), axis=0)
+    return total + penalties(model, params)
 
 
 # Full gradient: one pass at w (Algorithm 1, line 5). ---------------------------------------------

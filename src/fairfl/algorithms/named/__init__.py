@@ -1,11 +1,13 @@
 """The named algorithms: choices of the four parts, under the names that people know."""
 
 from fairfl.algorithms.named.agnostic import afl
-from fairfl.algorithms.named.directions import fedmgda
+from fairfl.algorithms.named.directions import fedfv, fedmgda
 from fairfl.algorithms.named.fair import gifair, semi_vred, superquantile, term
 from fairfl.algorithms.named.local import with_rule
 from fairfl.algorithms.named.paper import fedavg, fedsgd, fixed_step, q_fedavg, q_fedsgd
+from fairfl.algorithms.named.proportional import propfair
 from fairfl.algorithms.named.proximal import fedprox
+from fairfl.algorithms.named.sequential import aaggff
 
 NAMED = {
     "fedavg": fedavg,
@@ -20,18 +22,24 @@ NAMED = {
     "gifair": gifair,
     "semi-vred": semi_vred,
     "fedmgda": fedmgda,
+    "fedfv": fedfv,
+    "propfair": propfair,
+    "aaggff": aaggff,
 }
 """Every algorithm by the name that the command line takes."""
 
 __all__ = [
     "NAMED",
+    "aaggff",
     "afl",
     "fedavg",
+    "fedfv",
     "fedmgda",
     "fedprox",
     "fedsgd",
     "fixed_step",
     "gifair",
+    "propfair",
     "q_fedavg",
     "q_fedsgd",
     "semi_vred",

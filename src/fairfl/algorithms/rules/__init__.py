@@ -1,7 +1,9 @@
 """Rules: how much each client counts. One file per rule; see rule.py for the contract."""
 
+from fairfl.algorithms.rules.aaggff import aaggff
 from fairfl.algorithms.rules.afl import afl
 from fairfl.algorithms.rules.bounded import bounded
+from fairfl.algorithms.rules.fedfv import fedfv
 from fairfl.algorithms.rules.fedmgda import fedmgda
 from fairfl.algorithms.rules.fixed_step import fixed_step
 from fairfl.algorithms.rules.gifair import gifair
@@ -29,8 +31,10 @@ __all__ = [
     "Needs",
     "Parameter",
     "Rule",
+    "aaggff",
     "afl",
     "bounded",
+    "fedfv",
     "fedmgda",
     "fixed_step",
     "gifair",
