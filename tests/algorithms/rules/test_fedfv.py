@@ -51,7 +51,7 @@ def test_fedfv_at_its_neutral_settings_trains_as_fedavg_bit_for_bit(data, model)
 
 
 def test_two_updates_in_conflict_by_hand():
-    """D_1 = (1, 0) is worst and kept, D_2 = (-1, 1) loses its first part; the mean is 1 / 2 long."""
+    """D_1 = (1, 0) is worst and kept, D_2 = (-1, 1) loses its first part; the mean is 1/2 long."""
     D = np.array([[1.0, 0.0], [-1.0, 1.0]])
     a = stepped(fedfv(history=0), of_updates(D, [2, 1]), alpha=0.1, tau=0)
     np.testing.assert_allclose(a @ D, np.array([1, 1]) / np.sqrt(2) * 0.5, rtol=1e-5)
