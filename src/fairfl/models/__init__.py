@@ -1,5 +1,6 @@
 """Models: what clients train."""
 
+from fairfl.models.adapters import from_equinox, from_flax
 from fairfl.models.functions import from_functions
 from fairfl.models.linear import linear_svm, softmax_regression
 from fairfl.models.lstm import char_lstm, sentiment_lstm
@@ -11,6 +12,8 @@ __all__ = [
     "Model",
     "Stacked",
     "char_lstm",
+    "from_equinox",
+    "from_flax",
     "from_functions",
     "linear_svm",
     "mlp",

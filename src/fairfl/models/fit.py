@@ -3,10 +3,11 @@
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from fairfl.clients import FederatedData
-from fairfl.models.model import Model
+from fairfl.models.model import Model, as_trained
 
 ROWS = 2
 """Rows of the batch whose shapes are followed through the model."""
@@ -14,6 +15,8 @@ ROWS = 2
 
 def check_fit(model: Model, data: FederatedData) -> None:
     """Raise one sentence when the model's shapes, classes or task are not those of the data.
+
+    Floats are as wide as JAX has them now, so that `jax.enable_x64` checks training in float64.
 
     >>> import numpy as np, fairfl
     >>> from fairfl.models.fit import check_fit
@@ -26,17 +29,22 @@ this data
     """
     _check_task(model, data)
     key = jax.eval_shape(lambda: jax.random.key(0))
-    x = jax.ShapeDtypeStruct((ROWS, *data.x.shape[1:]), data.x.dtype)
-    y = jax.ShapeDtypeStruct((ROWS,), data.y.dtype)
+    x = jax.ShapeDtypeStruct((ROWS, *data.x.shape[1:]), _on_device(data.x))
+    y = jax.ShapeDtypeStruct((ROWS,), _on_device(data.y))
     try:
-        params = jax.eval_shape(model.init, key)
+        params = jax.eval_shape(lambda key: as_trained(model.init(key)), key)
         losses = jax.eval_shape(lambda p, x, y: model.loss(p, x, y, None), params, x, y)
         outputs = jax.eval_shape(model.outputs, params, x) if model.outputs else None
-    except (TypeError, ValueError) as error:
+        if model.stochastic:
+            jax.eval_shape(model.loss, params, x, y, key)
+    except Exception as error:
+        # Functions of the user's own, and of other libraries, fail in ways of their own.
         raise ValueError(
-            f"the model does not take rows of shape {data.x.shape[1:]} ({_first_line(error)}); "
-            "build the model from this data"
+            f"the model does not take rows of shape {data.x.shape[1:]} of {x.dtype} "
+            f"({first_line(error)}); build the model from this data"
         ) from error
+    if not jax.tree.leaves(params):
+        raise ValueError("the model has no parameters, so there is nothing to train; give it some")
     if getattr(losses, "shape", None) != (ROWS,):
         raise ValueError(
             f"the model's loss has shape {getattr(losses, 'shape', None)} for {ROWS} rows; "
@@ -70,5 +78,11 @@ def _classes(data: FederatedData) -> int:
     return 0 if data.classes is None else len(np.atleast_1d(data.classes))
 
 
-def _first_line(error: Exception) -> str:
+def _on_device(array: np.ndarray) -> np.dtype:
+    real = np.issubdtype(array.dtype, np.floating)
+    return jnp.result_type(float) if real else np.dtype(np.int32)
+
+
+def first_line(error: Exception) -> str:
+    """What went wrong, without the pages that libraries add."""
     return str(error).strip().splitlines()[0].rstrip(".")

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray, Shaped
@@ -9,7 +10,8 @@ from jaxtyping import Array, Float, PRNGKeyArray, Shaped
 from fairfl.models.linear import cross_entropy
 from fairfl.models.model import Batch, Labels, Model, Params, Reduction, Task
 
-Apply = Callable[[Params, Batch], Float[Array, "rows outputs"]]
+Outputs = Float[Array, "rows outputs"]
+Apply = Callable[..., Outputs]
 
 
 def from_functions(
@@ -19,8 +21,12 @@ def from_functions(
     penalty: Callable[[Params], Float[Array, ""]] | None = None,
     reduction: Reduction = "mean",
     name: str = "functions",
+    stochastic: bool = False,
 ) -> Model:
     """A Model from two functions: cross entropy over the outputs, half squares for regression.
+
+    With `stochastic` the second is called as apply(params, x, key): a key to draw from while a
+    client trains, None when the model is evaluated. What the functions close over is not trained.
 
     >>> import jax, jax.numpy as jnp, fairfl
     >>> init = lambda key: {"w": jax.random.normal(key, (4, 3))}
@@ -29,23 +35,34 @@ def from_functions(
     Array([1.0986, 1.0986], dtype=float32)
     """
     regression = task == "regression"
+    keyed = apply if stochastic else partial(_without_key, apply)
+    evaluated = partial(_evaluated, apply) if stochastic else apply
     return Model(
         init=init,
-        loss=partial(_half_square if regression else _cross_entropy, apply),
-        predict=partial(_value if regression else _class, apply),
+        loss=partial(_half_square if regression else _cross_entropy, keyed),
+        predict=partial(_value if regression else _class, evaluated),
         penalty=penalty,
         reduction=reduction,
         task=task,
-        outputs=apply,
+        outputs=evaluated,
+        stochastic=stochastic,
         name=name,
     )
 
 
-def _cross_entropy(
-    apply: Apply, params: Params, x: Batch, y: Labels, key: object
-) -> Float[Array, " rows"]:
+def _without_key(apply: Apply, params: Params, x: Batch, key: Any) -> Outputs:
     del key
-    return cross_entropy(apply(params, x), y)
+    return apply(params, x)
+
+
+def _evaluated(apply: Apply, params: Params, x: Batch) -> Outputs:
+    return apply(params, x, None)
+
+
+def _cross_entropy(
+    apply: Apply, params: Params, x: Batch, y: Labels, key: Any
+) -> Float[Array, " rows"]:
+    return cross_entropy(apply(params, x, key), y)
 
 
 def _class(apply: Apply, params: Params, x: Batch) -> Shaped[Array, " rows"]:
@@ -53,10 +70,9 @@ def _class(apply: Apply, params: Params, x: Batch) -> Shaped[Array, " rows"]:
 
 
 def _half_square(
-    apply: Apply, params: Params, x: Batch, y: Labels, key: object
+    apply: Apply, params: Params, x: Batch, y: Labels, key: Any
 ) -> Float[Array, " rows"]:
-    del key
-    return 0.5 * (_value(apply, params, x) - y) ** 2
+    return 0.5 * (apply(params, x, key).reshape(x.shape[0]) - y) ** 2
 
 
 def _value(apply: Apply, params: Params, x: Batch) -> Shaped[Array, " rows"]:

@@ -84,6 +84,11 @@ def stack(model: Model, models: int) -> Stacked:
     )
 
 
+def as_trained(params: Params) -> Params:
+    """Parameters as wide as floats are now: 32 bits, or 64 within `jax.enable_x64`."""
+    return jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.result_type(float)), params)
+
+
 def width(params: Params) -> int:
     """How many parameter sets are stacked."""
     return jax.tree.leaves(params)[0].shape[-1]

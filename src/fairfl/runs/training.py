@@ -91,7 +91,8 @@ def train(
     for name, value in {"width": width, "lanes": lanes}.items():
         if value is not None:
             whole(name, value)
-    check_fit(model, data)
+    with jax.enable_x64(x64):
+        check_fit(model, data)
     chosen = settings(
         data, model, algorithm, rounds, cohort, seeds, split_seed, every, width, lanes, x64
     )

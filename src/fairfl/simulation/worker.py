@@ -22,7 +22,7 @@ from fairfl.algorithms.algorithm import with_lipschitz
 from fairfl.algorithms.work import Hyper
 from fairfl.clients import FederatedData, Split
 from fairfl.clients.randomness import Stream, generator
-from fairfl.models.model import Model, Params, stack
+from fairfl.models.model import Model, Params, as_trained, stack
 from fairfl.simulation.evaluation import Blocks, Evaluation, blocks_of, evaluate
 from fairfl.simulation.local import Client, DeviceChunk, Rows
 from fairfl.simulation.plan import ROUNDS, Planner, planner
@@ -211,10 +211,9 @@ def initial_model(model: Model, seed: int, members: int) -> Params:
     one = model.init(jax.random.key(number))
 
     def copies(leaf: Array) -> Array:
-        real = jnp.asarray(leaf, jnp.result_type(float))
-        return jnp.repeat(real[..., None], members, axis=-1)
+        return jnp.repeat(leaf[..., None], members, axis=-1)
 
-    return stack(model, members).pack(jax.tree.map(copies, one))
+    return stack(model, members).pack(jax.tree.map(copies, as_trained(one)))
 
 
 def first(task: Task, parts: Parts, plan: Planner) -> Carry:
