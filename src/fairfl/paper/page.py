@@ -6,7 +6,7 @@ from fairfl.paper import texts
 from fairfl.paper.asked import Asked
 from fairfl.paper.figures import Raced, Spreads
 from fairfl.paper.found import Reproduced, Reproduction, Theory
-from fairfl.paper.reproduction import Compared, Runs, lasting
+from fairfl.paper.reproduction import Compared, Runs
 
 Lines = Iterator[str]
 
@@ -92,26 +92,19 @@ def _theory(theory: Theory) -> Lines:
     yield "## theory: the lemmas on random convex problems, solved to optimality"
     yield ""
     yield from _table(texts.CHECKS, [texts.check(found) for found in theory.checks])
-    yield from _paragraphs(
-        ["The generalisation bound (Lemma 8, equal weights, 95 %) of models on the synthetic data:"]
-    )
+    yield from _paragraphs([f"{texts.GENERALISES}:"])
     yield from _table(texts.BOUNDS, [texts.bounded(found) for found in theory.bounds])
 
 
 def _settings(found: Reproduction) -> Lines:
-    ran = [run for run in found.runs.values() if run.result is not None]
+    ran = list(texts.trained(found))
     if not ran:
         return
     yield ""
     yield "## How it was trained"
     yield ""
-    for run in ran:
-        assert run.result is not None
-        seeds = len(run.result.settings["seeds"])
-        yield (
-            f"- {texts.followed(run.training)}; {run.result.rounds:,} rounds, seeds 1 to {seeds}, "
-            f"{lasting(run.result.seconds)}"
-        )
+    for training in ran:
+        yield f"- {training.name}: {training.how}; {training.size}"
 
 
 def _paragraphs(sentences: Sequence[str | None]) -> Lines:

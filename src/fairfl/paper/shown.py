@@ -87,7 +87,7 @@ def _theory(theory: Theory) -> Lines:
     yield ""
     yield "theory: the lemmas on random convex problems, solved to optimality"
     yield _filled(texts.CHECKS, [texts.check(found) for found in theory.checks], left=(0, 1))
-    yield "The generalisation bound (Lemma 8, equal weights, 95 %) of models on the synthetic data"
+    yield texts.GENERALISES
     yield _filled(texts.BOUNDS, [texts.bounded(found) for found in theory.bounds])
 
 

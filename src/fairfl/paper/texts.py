@@ -1,15 +1,16 @@
 """What a reproduction says in words, on a terminal and on a page alike."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from fairfl.paper.asked import Asked
 from fairfl.paper.figures import Raced, Spreads
 from fairfl.paper.found import Reproduction, tally
 from fairfl.paper.lemmas import Bounded, Checked
-from fairfl.paper.recipe import Pick, Training
+from fairfl.paper.recipe import Pick, Quantity, Training
 from fairfl.paper.reproduction import Compared, Run, Runs, capped, lasting
-from fairfl.paper.verdict import Cell, digits
+from fairfl.paper.verdict import Cell, Verdict, digits
 from fairfl.report.tables import METRICS
 
 HEADINGS = {**METRICS, "average_clients": "by clients"}
@@ -122,11 +123,16 @@ def race_rows(found: Raced) -> list[tuple[str, ...]]:
 
 def raced(found: Raced) -> str:
     """The level that all lines get to, and whether the paper's claim holds here."""
-    quantity = found.race.curves[0].quantity
-    named = {"objective": "the objective", "average": "the average accuracy",
-             "worst": "the accuracy of the client served worst"}[quantity]  # fmt: skip
+    named = QUANTITIES[found.race.curves[0].quantity]
     holds = "holds" if found.verdict == "same direction" else "does not hold"
-    return f"All get to {found.level:.4g} in {named}. {found.race.claim}: {holds} here."
+    return f"All get to {found.level:.4g} in the {named}. {found.race.claim}: {holds} here."
+
+
+QUANTITIES: Mapping[Quantity, str] = {
+    "objective": "objective",
+    "average": "average accuracy",
+    "worst": "accuracy of the client served worst",
+}
 
 
 def spread_rows(found: Spreads) -> list[tuple[str, ...]]:
@@ -152,6 +158,9 @@ def check(found: Checked) -> tuple[str, ...]:
 
 CHECKS = ("lemma", "statement", "held", "least margin")
 BOUNDS = ("q", "bound on the error, %", "error on fresh rows, %")
+GENERALISES = (
+    "The generalisation bound (Lemma 8, equal weights, 95 %) of models on the synthetic data"
+)
 
 
 def bounded(found: Bounded) -> tuple[str, ...]:
@@ -162,18 +171,60 @@ def followed(training: Training) -> str:
     """How a training is set up, in one line."""
     beside = ", ".join(f"{name} {value}" for name, value in training.words.items())
     words = f"{training.algorithm}{', ' + beside if beside else ''}"
-    return f"{training.name}: {words}" + (f"; {training.because}" if training.because else "")
+    return words + (f"; {training.because}" if training.because else "")
+
+
+VERDICTS: tuple[Verdict, ...] = ("matches", "same direction", "differs")
+
+
+def verdicts(found: Reproduction) -> str:
+    """All verdicts in one sentence.
+
+    >>> from fairfl.paper.asked import Asked
+    >>> from fairfl.paper.found import Reproduction
+    >>> from fairfl.paper.texts import verdicts
+    >>> verdicts(Reproduction(Asked(), (), None, {}, 0.0))[:34]
+    'Of 0 published numbers 0 match, 0 '
+    """
+    count = tally(found)
+    return (
+        f"Of {count.total():,} published numbers {count['matches']:,} match, "
+        f"{count['same direction']:,} go the same direction and {count['differs']:,} differ."
+    )
 
 
 def summary(found: Reproduction) -> str:
-    """All verdicts in one sentence."""
-    count, cells = tally(found), [
-        cell for one in found.reproduced for panel in one.panels for cell in panel.cells
-    ]  # fmt: skip
-    strictly = sum(cell.strictly for cell in cells)
+    """All verdicts, how many matches are strict, and how long it took."""
+    strictly = sum(
+        cell.strictly for one in found.reproduced for panel in one.panels for cell in panel.cells
+    )
     return (
-        f"Of {len(cells):,} published numbers {count['matches']:,} match, "
-        f"{count['same direction']:,} go the same direction and {count['differs']:,} differ; "
-        f"{strictly:,} match within two standard errors of the means. "
+        f"{verdicts(found)} {strictly:,} match within two standard errors of the means. "
         f"It took {lasting(found.seconds)}."
     )
+
+
+class Trained(NamedTuple):
+    """A training that was run: its name, how it is set up and why, how long it was and took."""
+
+    name: str
+    how: str
+    size: str
+
+
+def trained(found: Reproduction) -> Iterator[Trained]:
+    """Every training that could be run.
+
+    >>> from fairfl.paper.asked import Asked
+    >>> from fairfl.paper.found import Reproduction
+    >>> from fairfl.paper.texts import trained
+    >>> list(trained(Reproduction(Asked(), (), None, {}, 0.0)))
+    []
+    """
+    for run in found.runs.values():
+        if run.result is not None:
+            seeds = len(run.result.settings["seeds"])
+            size = (
+                f"{run.result.rounds:,} rounds, seeds 1 to {seeds}, {lasting(run.result.seconds)}"
+            )
+            yield Trained(run.training.name, followed(run.training), size)
