@@ -42,6 +42,18 @@ def test_published_and_ours_stand_side_by_side_in_80_columns(capsys, tmp_path):
     assert "Written by `fairfl reproduce table-11 table-5 --budget quick --seeds 2" in page
     assert "| q=0 | variance | 724 ±72 |" in page
     assert "## How it was trained" in page
+    html = (tmp_path / "here" / "report.html").read_text()
+    assert "724 ±72" in html
+    assert "fairfl reproduce table-11 table-5 --budget quick --seeds 2" in html
+    assert html.count('class="chart"') == 0
+
+
+def test_curves_and_distributions_are_charts_of_the_page(tmp_path):
+    assert main(["reproduce", "figure-8", "figure-2", *TINY, "--json", "--out", "here"]) == 0
+    html = (tmp_path / "here" / "report.html").read_text()
+    assert html.count('class="chart"') == 2
+    assert "synthetic, test data: q=1 is" in html
+    assert "vehicle: not run, the data set" in html
 
 
 def test_a_data_set_that_is_not_here_is_a_sentence_and_the_others_go_on(capsys):

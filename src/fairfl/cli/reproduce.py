@@ -15,13 +15,14 @@ from fairfl.cli.app import app
 from fairfl.cli.errors import INTERRUPTED, CommandError
 from fairfl.cli.options import TRAINING, DataDir, Json, Out, Resume, option
 from fairfl.cli.output import say
-from fairfl.paper import page, shown
+from fairfl.paper import page, report, shown
 from fairfl.paper.asked import Asked
 from fairfl.paper.found import reproduce
 from fairfl.paper.objects import as_object
 from fairfl.paper.recipe import BudgetName, Training
 from fairfl.paper.recipes import named
 from fairfl.report import progress
+from fairfl.report.writing import write_page
 from fairfl.runs import folder
 from fairfl.runs.atomic import replaced
 from fairfl.runs.json import text
@@ -95,9 +96,11 @@ def reproduce_paper(
     else:
         say(list(shown.lines(found)))
     written = place / "reproduction.md"
+    command = _command(names, asked)
     with replaced(written) as stream:
-        stream.write(page.markdown(found, _command(names, asked)).encode())
-    say([f"Written to {written}"], aside=as_json)
+        stream.write(page.markdown(found, command).encode())
+    shown_at = write_page(report.page(found, command), place)
+    say([f"Written to {written} and {shown_at}"], aside=as_json)
 
 
 def _place(out: Path | None, resume: bool) -> Path:

@@ -89,7 +89,7 @@ def _spread(spread: Spreads, runs: Runs, asked: Asked) -> Lines:
 
 def _theory(theory: Theory) -> Lines:
     yield ""
-    yield "## theory: the lemmas on random convex problems, solved to optimality"
+    yield f"## {texts.THEORY}"
     yield ""
     yield from _table(texts.CHECKS, [texts.check(found) for found in theory.checks])
     yield from _paragraphs([f"{texts.GENERALISES}:"])

@@ -27,7 +27,7 @@ def page(found: Reproduction, command: str) -> Page:
     """
     sections = [Section(_title(one), [*_recipe(one, found)]) for one in found.reproduced]
     if found.theory:
-        sections.append(Section(THEORY, [*_theory(found.theory)]))
+        sections.append(Section(texts.THEORY, [*_theory(found.theory)]))
     explained = " ".join(EXPLAINED.replace("**", "").split())
     return Page(
         title=f"The paper, reproduced: budget {found.asked.budget}",
@@ -35,9 +35,6 @@ def page(found: Reproduction, command: str) -> Page:
         blocks=[_tiles(found), explained],
         sections=[*sections, Section("How it was trained", [_trained(found), Code(command)])],
     )
-
-
-THEORY = "theory: the lemmas on random convex problems, solved to optimality"
 
 
 def _title(one: Reproduced) -> str:

@@ -85,7 +85,7 @@ def _spread(spread: Spreads, runs: Runs, asked: Asked) -> Lines:
 
 def _theory(theory: Theory) -> Lines:
     yield ""
-    yield "theory: the lemmas on random convex problems, solved to optimality"
+    yield texts.THEORY
     yield _filled(texts.CHECKS, [texts.check(found) for found in theory.checks], left=(0, 1))
     yield texts.GENERALISES
     yield _filled(texts.BOUNDS, [texts.bounded(found) for found in theory.bounds])

@@ -158,6 +158,7 @@ def check(found: Checked) -> tuple[str, ...]:
 
 CHECKS = ("lemma", "statement", "held", "least margin")
 BOUNDS = ("q", "bound on the error, %", "error on fresh rows, %")
+THEORY = "theory: the lemmas on random convex problems, solved to optimality"
 GENERALISES = (
     "The generalisation bound (Lemma 8, equal weights, 95 %) of models on the synthetic data"
 )
