@@ -35,6 +35,12 @@ def model(data):
     return fairfl.models.softmax_regression(data)
 
 
+@pytest.fixture(autouse=True)
+def offline(monkeypatch):
+    """No test fetches a file of a data set from anywhere but itself."""
+    monkeypatch.setenv("FAIRFL_OFFLINE", "1")
+
+
 @pytest.fixture
 def write(tmp_path):
     """Writes a file and returns its path."""

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, cast
 
+from fairfl.datasets.places import folders
+
 Paths = Mapping[str, Path]
 """Where the files of a data set lie, by their published names."""
 
@@ -39,16 +41,17 @@ class File:
 
 
 def found(file: File, folder: Path) -> Path | None:
-    """The file in the data folder, packed or not; None where it is not there.
+    """The file in the data folder, or in the user cache where that folder cannot be written;
+    packed or not; None where it is not there.
 
     >>> import pathlib
     >>> from fairfl.datasets.files import File, found
     >>> found(File("adult", "adult.data"), pathlib.Path("nowhere")) is None
     True
     """
-    bare = [name.removesuffix(".gz") for name in (file.name, *file.others)]
-    names = [name for name in bare for name in (f"{name}.gz", name)]
-    places = (folder / file.folder / name for name in (file.name, *names))
+    known = (file.name, *file.others)
+    names = [name for each in known for name in (each, each.removesuffix(".gz"), f"{each}.gz")]
+    places = (place / file.folder / name for place in folders(folder) for name in names)
     return next((place for place in places if place.is_file()), None)
 
 

@@ -17,6 +17,24 @@ def data_folder(named: Path | str | None = None) -> Path:
     return Path(named).expanduser()
 
 
+def folders(folder: Path) -> tuple[Path, ...]:
+    """Where files are looked for: in the folder, and where that cannot be written in the user
+    cache too, because downloads go to the last of them.
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from fairfl.datasets.places import folders
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     len(folders(Path(folder))), len(folders(Path(folder, "new")))
+    (1, 1)
+    """
+    there = next(
+        (place for place in (folder, *folder.absolute().parents) if place.exists()), folder
+    )
+    writable = there.is_dir() and os.access(there, os.W_OK)
+    return (folder,) if writable else (folder, user_cache() / "data")
+
+
 def user_cache() -> Path:
     """Where this system keeps what programs can make again.
 

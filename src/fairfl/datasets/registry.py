@@ -4,6 +4,7 @@ A data set is one value of `DataSet` in the list below; how its rows are made or
 a file of its own.
 """
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -22,8 +23,9 @@ from fairfl.datasets import (
     shakespeare,
     vehicle,
 )
+from fairfl.datasets.downloads import download
 from fairfl.datasets.files import File, Paths, found, missing
-from fairfl.datasets.places import data_folder
+from fairfl.datasets.places import data_folder, folders
 from fairfl.datasets.stored import Arrays, stored
 from fairfl.datasets.synthetic import synthetic, synthetic_hybrid, synthetic_iid
 
@@ -128,13 +130,18 @@ def _chosen(files: tuple[File, ...], instead: tuple[File, ...], folder: Path) ->
 
 
 def _paths(name: str, files: tuple[File, ...], folder: Path) -> Paths:
-    for file in missing(files, folder):
+    return {file.name: found(file, folder) or _fetched(name, file, folder) for file in files}
+
+
+def _fetched(name: str, file: File, folder: Path) -> Path:
+    if file.url is None or os.environ.get("FAIRFL_OFFLINE") == "1":
+        source = f"from {file.url}" if file.url else "(it has no public address)"
         raise ValueError(
             f"the data set {name!r} needs {file.place}, which is not in the data folder "
-            f"{str(folder)!r}; put it there from {file.url}, or name the folder that has it with "
+            f"{str(folder)!r}; put it there {source}, or name the folder that has it with "
             "--data-dir or FAIRFL_DATA"
         )
-    return {file.name: path for file in files if (path := found(file, folder))}
+    return download(file, folders(folder)[-1])
 
 
 _VEHICLE = (
