@@ -16,6 +16,7 @@ ROOMS = [
     "simulation",
     "runs",
     "choice",
+    "comparison",
     "report",
     "paper",
     "cli",

@@ -33,6 +33,7 @@ from fairfl.clients import (
     partition,
     to_leaf,
 )
+from fairfl.comparison import Comparison, compare, load_comparison
 from fairfl.metrics import Fairness, fairness, interval, paired_interval
 from fairfl.models import Model
 from fairfl.paper import theory
@@ -43,6 +44,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Algorithm",
     "Choice",
+    "Comparison",
     "DeviceQ",
     "Fairness",
     "FederatedData",
@@ -52,6 +54,7 @@ __all__ = [
     "afl",
     "choose_q",
     "choose_rate",
+    "compare",
     "datasets",
     "device_q",
     "fairness",
@@ -68,6 +71,7 @@ __all__ = [
     "frontier",
     "gifair",
     "interval",
+    "load_comparison",
     "load_run",
     "load_table",
     "models",

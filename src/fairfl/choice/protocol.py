@@ -43,7 +43,7 @@ def choose_q(result: Result, split: SplitName = "validation") -> Choice:
     0.1
     """
     plain, candidates = family(result, split)
-    measure = _LOSSES if result.data.task == "regression" else _ACCURACIES
+    measure = measure_of(result.data.task)
     found = [mean for mean in candidates if _qualifies(mean, plain, measure)]
     over = f"{split} data, mean of {_seeds(result)}"
     if not found:
@@ -57,7 +57,7 @@ def _seeds(result: Result) -> str:
     return f"{count} seeds" if count > 1 else "1 seed"
 
 
-class _Measure(NamedTuple):
+class Measure(NamedTuple):
     """How a task speaks of its clients: accuracies are to rise, losses to fall."""
 
     noun: str
@@ -68,44 +68,54 @@ class _Measure(NamedTuple):
     relative: bool
 
 
-_ACCURACIES = _Measure("accuracy", "point", "points", ".1f", sign=1, relative=False)
-_LOSSES = _Measure("loss", "percent", "percent", ".4g", sign=-1, relative=True)
+_ACCURACIES = Measure("accuracy", "point", "points", ".1f", sign=1, relative=False)
+_LOSSES = Measure("loss", "percent", "percent", ".4g", sign=-1, relative=True)
 
 
-def _cost(mean: Mean, plain: Mean, measure: _Measure) -> float:
+def measure_of(task: str) -> Measure:
+    """How results of a task are compared.
+
+    >>> from fairfl.choice.protocol import measure_of
+    >>> measure_of("binary").noun, measure_of("regression").noun
+    ('accuracy', 'loss')
+    """
+    return _LOSSES if task == "regression" else _ACCURACIES
+
+
+def cost(mean: Mean, plain: Mean, measure: Measure) -> float:
     """What the average loses, in the measure's unit; negative where it gains."""
     lost = measure.sign * (plain.average - mean.average)
     return 100 * lost / plain.average if measure.relative else lost
 
 
-def _qualifies(mean: Mean, plain: Mean, measure: _Measure) -> bool:
+def _qualifies(mean: Mean, plain: Mean, measure: Measure) -> bool:
     even = mean.variance < plain.variance and not mean.stopped
-    return even and _cost(mean, plain, measure) <= WITHIN
+    return even and cost(mean, plain, measure) <= WITHIN
 
 
-def _effect(verb: str, mean: Mean, plain: Mean, measure: _Measure) -> str:
+def _effect(verb: str, mean: Mean, plain: Mean, measure: Measure) -> str:
     change = 100 * (mean.variance / plain.variance - 1)
     return (
         f"{verb} the variance of {measure.noun} over clients from {plain.variance:.4g} to "
         f"{mean.variance:.4g} ({change:+.2g} %) and the worst 10 % of clients from "
         f"{plain.worst10:{measure.figures}} to {mean.worst10:{measure.figures}}, "
-        f"{_price(_cost(mean, plain, measure), measure)} average {measure.noun} "
+        f"{_price(cost(mean, plain, measure), measure)} average {measure.noun} "
         f"({plain.average:{measure.figures}} to {mean.average:{measure.figures}}"
     )
 
 
-def _price(cost: float, measure: _Measure) -> str:
+def _price(cost: float, measure: Measure) -> str:
     amount = f"{abs(cost):.1f}"
     if amount == "0.0":
         return "at no cost in"
     return f"{'at a cost of' if cost > 0 else 'and gains'} {amount} {measure.units} of"
 
 
-def _qualified(best: Mean, plain: Mean, measure: _Measure, over: str) -> str:
+def _qualified(best: Mean, plain: Mean, measure: Measure, over: str) -> str:
     return f"q={best.q:g} {_effect('takes', best, plain, measure)}; {over})."
 
 
-def _unqualified(candidates: Sequence[Mean], plain: Mean, measure: _Measure, over: str) -> str:
+def _unqualified(candidates: Sequence[Mean], plain: Mean, measure: Measure, over: str) -> str:
     even = [mean for mean in candidates if mean.variance < plain.variance and not mean.stopped]
     if not even:
         tried = ", ".join(f"{mean.q:g}" for mean in candidates)
@@ -113,7 +123,7 @@ def _unqualified(candidates: Sequence[Mean], plain: Mean, measure: _Measure, ove
             f"q=0 stays, because no other q ({tried}) lowers the variance of {measure.noun} over "
             f"clients, {plain.variance:.4g} ({over})."
         )
-    near = min(even, key=lambda mean: _cost(mean, plain, measure))
+    near = min(even, key=lambda mean: cost(mean, plain, measure))
     return (
         f"q=0 stays, because every q that is more even costs more than {WITHIN:g} "
         f"{measure.unit} of average {measure.noun}: the cheapest, q={near.q:g}, "

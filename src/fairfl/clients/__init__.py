@@ -2,6 +2,7 @@
 
 from fairfl.clients import partition
 from fairfl.clients.federated import FederatedData, Rows, Split, from_arrays
+from fairfl.clients.holdout import with_validation
 from fairfl.clients.leaf import from_leaf, to_leaf
 from fairfl.clients.mat import from_mat
 from fairfl.clients.preprocessing import NewRows, Preprocessing
@@ -21,4 +22,5 @@ __all__ = [
     "load_table",
     "partition",
     "to_leaf",
+    "with_validation",
 ]

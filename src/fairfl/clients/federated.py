@@ -52,9 +52,10 @@ class FederatedData:
     """The rows of all clients, back to back: client k owns rows offsets[k] to offsets[k + 1].
 
     `roles` fixes the split (0 train, 1 validation, 2 test, 3 support); where it is None every seed
-    draws a split of its own with the given `fractions`, and no row is for support. `classes` maps
-    class numbers back to the user's labels and is None for regression. Where x holds indices of
-    tokens, `embeddings` may fix what each token means: row i is the vector of token i.
+    draws a split of its own with the given `fractions`, and no row is for support. With both, every
+    seed draws from the rows that `roles` has for training alone (see `with_validation`). `classes`
+    maps class numbers back to the user's labels and is None for regression. Where x holds indices
+    of tokens, `embeddings` may fix what each token means: row i is the vector of token i.
     """
 
     x: Shaped[np.ndarray, "rows ..."]
@@ -96,24 +97,21 @@ class FederatedData:
         >>> [rows.sizes.tolist() for rows in data.split(seed=0)]
         [[8], [1], [1], [0]]
         """
-        order, roles = self._drawn(seed) if self.roles is None else self._fixed(self.roles)
+        order, roles = self._drawn(seed) if self.fractions or self.roles is None else self._fixed()
         owner = np.repeat(np.arange(self.clients), self.sizes)
         return Split(*(_rows(order, roles == role, owner, self.clients) for role in range(4)))
 
-    def _fixed(self, roles: Int8[np.ndarray, " rows"]) -> tuple[np.ndarray, np.ndarray]:
-        return np.arange(len(self.y), dtype=np.int32), roles
+    def _fixed(self) -> tuple[np.ndarray, np.ndarray]:
+        return np.arange(len(self.y), dtype=np.int32), np.asarray(self.roles)
 
     def _drawn(self, seed: int) -> tuple[np.ndarray, np.ndarray]:
         fractions = self.fractions or (1.0, 0.0, 0.0)
-        order = np.empty(len(self.y), np.int32)
-        roles = np.empty(len(self.y), np.int8)
+        order = np.arange(len(self.y), dtype=np.int32)
+        roles = np.zeros(len(self.y), np.int8) if self.roles is None else self.roles.copy()
         for client, (start, stop) in enumerate(itertools.pairwise(self.offsets.tolist())):
-            order[start:stop] = (
-                start + permutations(stop - start, 1, seed, Stream.SPLIT, client=client)[0]
-            )
-            roles[start:stop] = np.repeat(
-                np.arange(3, dtype=np.int8), split_sizes(stop - start, fractions)
-            )
+            free = start + np.flatnonzero(roles[start:stop] == 0)
+            order[free] = free[permutations(len(free), 1, seed, Stream.SPLIT, client=client)[0]]
+            roles[free] = np.repeat(np.arange(3, dtype=np.int8), split_sizes(len(free), fractions))
         return order, roles
 
     def renamed(self, name: str) -> "FederatedData":

@@ -48,10 +48,17 @@ CHECKPOINTS = "checkpoints"
 """The folder inside a run's that is there while the run is unfinished."""
 
 
-def check(folder: Path | str, overwrite: bool = False, resume: bool = False) -> None:
+def check(
+    folder: Path | str,
+    overwrite: bool = False,
+    resume: bool = False,
+    mark: str = CONFIGURATION,
+    kind: str = "run",
+) -> None:
     """Refuse a folder that could not be written, before anything is trained.
 
-    An empty folder is as good as none for a run that is to be resumed if there is one.
+    An empty folder is as good as none for a run that is to be resumed if there is one. `mark` is
+    the file by which a folder is known to be of this kind.
 
     >>> import tempfile
     >>> from fairfl.runs.folder import check
@@ -60,22 +67,22 @@ def check(folder: Path | str, overwrite: bool = False, resume: bool = False) -> 
     """
     place = Path(folder)
     if os.path.lexists(place):
-        _check_replaceable(place, overwrite, resume)
+        _check_replaceable(place, overwrite, resume, mark, kind)
     check_parent(place.parent)
 
 
-def _check_replaceable(folder: Path, overwrite: bool, resume: bool) -> None:
+def _check_replaceable(folder: Path, overwrite: bool, resume: bool, mark: str, kind: str) -> None:
     if not folder.is_dir():
         raise ValueError(f"{str(folder)!r} is a file; name a folder with --out")
-    is_run, is_empty = (folder / CONFIGURATION).is_file(), not any(folder.iterdir())
-    if not (is_run or is_empty) and (overwrite or resume):
+    is_one, is_empty = (folder / mark).is_file(), not any(folder.iterdir())
+    if not (is_one or is_empty) and (overwrite or resume):
         option = "--overwrite" if overwrite else "--resume"
         raise ValueError(
-            f"the folder {str(folder)!r} holds something other than a run, so {option} leaves "
+            f"the folder {str(folder)!r} holds something other than a {kind}, so {option} leaves "
             "it alone; name another with --out"
         )
     if not overwrite and not (resume and is_empty):
-        further = "--resume to go on with it, or " if is_run else ""
+        further = "--resume to go on with it, or " if is_one else ""
         raise ValueError(
             f"the folder {str(folder)!r} exists; add {further}--overwrite to replace it, or name "
             "another with --out"

@@ -81,22 +81,19 @@ def train(
     >>> result.experiments
     [{'learning_rate': 0.1, 'seed': 0}, {'learning_rate': 0.1, 'seed': 1}]
     """
-    whole("rounds", rounds)
-    whole("cohort", cohort)
-    seeds, every = check_seeds(seed), max(1, rounds // EVALUATIONS)
-    if evaluate_every is not None:
-        every = whole("evaluate_every", evaluate_every)
-    if split_seed is not None:
-        whole("split_seed", split_seed, least=0, most=LARGEST_SEED)
-    for name, value in {"width": width, "lanes": lanes}.items():
-        if value is not None:
-            whole(name, value)
-    with jax.enable_x64(x64):
-        check_fit(model, data)
-    chosen = settings(
-        data, model, algorithm, rounds, cohort, seeds, split_seed, every, width, lanes, x64
+    job = prepared(
+        data,
+        model,
+        algorithm,
+        rounds=rounds,
+        cohort=cohort,
+        seed=seed,
+        split_seed=split_seed,
+        evaluate_every=evaluate_every,
+        x64=x64,
+        width=width,
+        lanes=lanes,
     )
-    job = Job(data, model, algorithm, chosen)
     if out is None:
         if resume or overwrite:
             raise ValueError("resume and overwrite are for a run that is kept; add out=FOLDER")
@@ -116,6 +113,49 @@ class Job(NamedTuple):
     model: Model
     algorithm: Algorithm
     chosen: Settings
+
+
+def prepared(
+    data: FederatedData,
+    model: Model,
+    algorithm: Algorithm,
+    *,
+    rounds: int,
+    cohort: int,
+    seed: int | Sequence[int],
+    split_seed: int | None,
+    evaluate_every: int | None,
+    x64: bool = False,
+    width: int | None = None,
+    lanes: int | None = None,
+) -> Job:
+    """Check what a user asked for, or say in one sentence what cannot be trained.
+
+    >>> import fairfl
+    >>> from fairfl.runs.training import prepared
+    >>> data = fairfl.datasets.load("synthetic", clients=20)
+    >>> model = fairfl.models.softmax_regression(data)
+    >>> how = {"cohort": 5, "seed": [0], "split_seed": None, "evaluate_every": None}
+    >>> job = prepared(data, model, fairfl.fedavg(), rounds=60, **how)
+    >>> job.chosen.evaluate_every
+    3
+    """
+    whole("rounds", rounds)
+    whole("cohort", cohort)
+    seeds, every = check_seeds(seed), max(1, rounds // EVALUATIONS)
+    if evaluate_every is not None:
+        every = whole("evaluate_every", evaluate_every)
+    if split_seed is not None:
+        whole("split_seed", split_seed, least=0, most=LARGEST_SEED)
+    for name, value in {"width": width, "lanes": lanes}.items():
+        if value is not None:
+            whole(name, value)
+    with jax.enable_x64(x64):
+        check_fit(model, data)
+    chosen = settings(
+        data, model, algorithm, rounds, cohort, seeds, split_seed, every, width, lanes, x64
+    )
+    return Job(data, model, algorithm, chosen)
 
 
 def _trained(job: Job, executor: Executor | None, on_chunk: OnChunk) -> Result:
