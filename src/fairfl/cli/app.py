@@ -8,7 +8,7 @@ import click
 import typer
 
 from fairfl import __version__
-from fairfl.cli.options import Asked
+from fairfl.cli.options import AskedData
 
 app = typer.Typer(
     add_completion=False,
@@ -18,7 +18,7 @@ app = typer.Typer(
 )
 
 
-A = TypeVar("A", bound=Asked)
+A = TypeVar("A", bound=AskedData)
 
 
 def command(asked: type[A]) -> Callable[[Callable[[A], None]], None]:

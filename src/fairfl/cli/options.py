@@ -27,6 +27,19 @@ Name = Annotated[
         "NAME",
     ),
 ]
+Several = Annotated[
+    str | None,
+    option(
+        "--algorithms",
+        METHOD,
+        "Several, with settings after colons: fedavg,q-fedavg:q=1,afl:gamma=.1; all if not given.",
+        "NAME,..",
+    ),
+]
+Baseline = Annotated[
+    str | None,
+    option("--baseline", METHOD, "What the others are compared with; fedavg if there.", "NAME"),
+]
 Q = Annotated[
     str | None,
     option("--q", METHOD, "How much badly served clients count; 0 is FedAvg.", "NUMBER,.."),
@@ -124,15 +137,36 @@ Json = Annotated[bool, option("--json", OUTPUT, "Print one JSON object and nothi
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Asked:
-    """What can be asked of a command that trains; None is left to the data set's defaults."""
+class AskedData:
+    """What every command that trains is asked first."""
 
     context: click.Context
     data: str
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class AskedMethod:
+    """One algorithm and its own parameters."""
+
     algorithm: Name = None
     q: Q = None
-    learning_rate: Rate = None
     L: Lipschitz = None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class AskedMethods:
+    """Several algorithms side by side, once for each seed."""
+
+    algorithms: Several = None
+    baseline: Baseline = None
+    seeds: Seeds = 5
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class AskedTraining:
+    """How to train; None is left to the data set's defaults."""
+
+    learning_rate: Rate = None
     epochs: Epochs = None
     batch_size: BatchSize = None
     sampler: Drawn = None
@@ -158,6 +192,16 @@ class Asked:
     resume: Resume = False
     overwrite: Overwrite = False
     as_json: Json = False
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Asked(AskedTraining, AskedMethod, AskedData):
+    """What can be asked of a command that trains one algorithm."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class AskedCompare(AskedTraining, AskedMethods, AskedData):
+    """What can be asked of a comparison."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-from click.core import ParameterSource
 from rich.console import Console
 
 from fairfl import datasets
@@ -18,6 +17,7 @@ from fairfl.cli.app import command
 from fairfl.cli.errors import INTERRUPTED, THEIRS, CommandError, note
 from fairfl.cli.options import Asked, AskedSweep
 from fairfl.cli.output import say
+from fairfl.cli.typed import PLACES, as_typed
 from fairfl.report import tables, writing
 from fairfl.report.progress import shown
 from fairfl.runs import Result, request, train
@@ -99,7 +99,7 @@ def _keeper(asked: Asked, plan: Plan | None) -> Keeper:
         overwrite=asked.overwrite,
         parent=RUNS,
         label=f"{plan.data.name}-{asked.context.info_name}" if plan else "",
-        command=_as_typed(asked.context, PLACES),
+        command=as_typed(asked.context, PLACES),
         preprocessing=plan and plan.preprocessing and plan.preprocessing.to_json(),
     )
 
@@ -131,7 +131,7 @@ def _interrupted(plan: Plan, keeper: Keeper) -> str:
     place = shlex.quote(str(keeper.place))
     return (
         f"interrupted, with {keeper.rounds:,} of {plan.total:,} rounds of all experiments kept; "
-        f"go on with: {_as_typed(context, ())} --out {place} --resume"
+        f"go on with: {as_typed(context, ())} --out {place} --resume"
     )
 
 
@@ -176,19 +176,3 @@ def _page(kept: Path) -> list[str]:
         again = f"fairfl report {shlex.quote(str(kept))}"
         note(f"the run is kept, but not its report ({error}); draw it with: {again}")
         return []
-
-
-PLACES = ("data_dir", "as_json")
-"""What a command says of this machine and of this terminal alone."""
-
-
-def _as_typed(context: click.Context, without: Sequence[str]) -> str:
-    """The command again, without where its results go."""
-    words = ["fairfl", str(context.info_name), context.params["data"]]
-    for option in context.command.params:
-        name = str(option.name)
-        typed = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
-        if typed and name not in ("data", "out", "resume", "overwrite", *without):
-            is_flag = isinstance(option, click.Option) and option.is_flag
-            words += [option.opts[0]] if is_flag else [option.opts[0], str(context.params[name])]
-    return shlex.join(words)

@@ -93,7 +93,7 @@ class Shelf:
         return self.place
 
     def leave(self) -> None:
-        """After a failure: a folder in which no method keeps anything yet is removed."""
+        """Let go of a folder in which no method keeps anything, as after a failure of the first."""
         if not any(child.is_dir() for child in self.place.iterdir()):
             shutil.rmtree(self.place, ignore_errors=True)
 

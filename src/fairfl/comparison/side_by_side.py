@@ -3,8 +3,9 @@
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 from fairfl import datasets
 from fairfl.algorithms import Algorithm
@@ -13,11 +14,22 @@ from fairfl.clients import FederatedData, with_validation
 from fairfl.clients.holdout import has_validation
 from fairfl.comparison.comparison import Comparison, baseline_of, comparison_of
 from fairfl.comparison.folder import Shelf
-from fairfl.comparison.methods import Method, Methods
-from fairfl.comparison.methods import methods as asked_methods
+from fairfl.comparison.methods import Method, Methods, methods
 from fairfl.models import Model
 from fairfl.runs import Result, train
 from fairfl.runs.training import OnChunk, prepared
+
+
+class How(NamedTuple):
+    """How every method is trained, in the words of `train`."""
+
+    rounds: int
+    cohort: int
+    seed: Sequence[int]
+    split_seed: int | None = None
+    evaluate_every: int | None = None
+    x64: bool = False
+
 
 Watch = Callable[[str, Algorithm], AbstractContextManager[OnChunk]]
 """Called with the name of a method and what is tried, for the time that it trains."""
@@ -37,7 +49,7 @@ def compare(
     x64: bool = False,
     executor: Executor | None = None,
     watch: Watch | None = None,
-    out: Path | str | Shelf | None = None,
+    out: Path | str | None = None,
     resume: bool = False,
     overwrite: bool = False,
 ) -> Comparison:
@@ -60,29 +72,52 @@ def compare(
     ['average', 'worst10', 'variance']
     """
     listed = list(range(whole("seeds", seeds))) if isinstance(seeds, int) else list(seeds)
-    chosen = asked_methods(algorithms, vars(datasets.defaults(data.name)), {})
-    how = {
-        "rounds": rounds,
-        "cohort": cohort,
-        "seed": listed,
-        "split_seed": split_seed,
-        "evaluate_every": evaluate_every,
-        "x64": x64,
-    }
-    held, said = prepared_data(data, chosen)
-    chosen, left_out = trainable(held, model, chosen, how, strict=algorithms is not None)
+    how = How(rounds, cohort, listed, split_seed, evaluate_every, x64)
+    chosen = methods(algorithms, vars(datasets.defaults(data.name)), {})
+    if out is None and (resume or overwrite):
+        raise ValueError("resume and overwrite are for what is kept; add out=FOLDER")
+    return compared(
+        data,
+        model,
+        chosen,
+        how,
+        baseline=baseline,
+        leaves_out=algorithms is None,
+        executor=executor,
+        watch=watch,
+        shelf=None if out is None else Shelf(Path(out), resume, overwrite),
+    )
+
+
+def compared(
+    data: FederatedData,
+    model: Model,
+    chosen: Methods,
+    how: How,
+    *,
+    baseline: str | None = None,
+    leaves_out: bool = False,
+    executor: Executor | None = None,
+    watch: Watch | None = None,
+    shelf: Shelf | None = None,
+) -> Comparison:
+    """`compare` for methods by name; what cannot be trained is left out, or else refused."""
+    held, said = with_rows_to_tune_on(data, chosen)
+    chosen, left_out = trainable(held, model, chosen, how, leaves_out)
     first = baseline_of(tuple(chosen), baseline)
-    shelf = _shelf(out, resume, overwrite)
     if shelf is not None:
         shelf.begin(tuple(chosen), first, said + left_out)
-    results = _trained(held, model, chosen, how, executor, watch, shelf)
+    results = {}
+    for name, method in chosen.items():
+        with watch(name, method) if watch else nullcontext() as on_chunk:
+            results[name] = _trained(held, model, name, method, how, executor, on_chunk, shelf)
     found = comparison_of(results, first, said + left_out)
     if shelf is not None:
         shelf.finish(found)
     return found
 
 
-def prepared_data(data: FederatedData, chosen: Methods) -> tuple[FederatedData, list[str]]:
+def with_rows_to_tune_on(data: FederatedData, chosen: Methods) -> tuple[FederatedData, list[str]]:
     """The data with rows to tune on, and what is to be said about where they come from."""
     tunes = any(len(method.experiments) > 1 for method in chosen.values())
     if not tunes or has_validation(data):
@@ -94,15 +129,15 @@ def prepared_data(data: FederatedData, chosen: Methods) -> tuple[FederatedData, 
 
 
 def trainable(
-    data: FederatedData, model: Model, chosen: Methods, how: Mapping[str, Any], strict: bool
+    data: FederatedData, model: Model, chosen: Methods, how: How, leaves_out: bool
 ) -> tuple[Methods, list[str]]:
-    """The methods that can train the model on the data; where not strict, others are left out."""
+    """The methods that can train the model on the data, and what is said about the others."""
     able, left_out = {}, []
     for name, method in chosen.items():
         try:
-            prepared(data, model, method, **how)
+            prepared(data, model, method, **how._asdict())
         except ValueError as error:
-            if strict or len(chosen) == 1:
+            if not leaves_out:
                 raise ValueError(f"{name}: {error}") from error
             left_out.append(f"{name} is left out: {error}.")
         else:
@@ -112,48 +147,26 @@ def trainable(
     return able, left_out
 
 
-def _shelf(out: Path | str | Shelf | None, resume: bool, overwrite: bool) -> Shelf | None:
-    if out is None:
-        if resume or overwrite:
-            raise ValueError("resume and overwrite are for what is kept; add out=FOLDER")
-        return None
-    return out if isinstance(out, Shelf) else Shelf(Path(out), resume, overwrite)
-
-
 def _trained(
     data: FederatedData,
     model: Model,
-    chosen: Methods,
-    how: Mapping[str, Any],
-    executor: Executor | None,
-    watch: Watch | None,
-    shelf: Shelf | None,
-) -> dict[str, Result]:
-    results = {}
-    for name, method in chosen.items():
-        with watch(name, method) if watch else nullcontext() as on_chunk:
-            try:
-                results[name] = _one(data, model, method, how, executor, on_chunk, shelf, name)
-            except ValueError as error:
-                if shelf is not None:
-                    shelf.leave()
-                raise ValueError(f"{name}: {error}") from error
-    return results
-
-
-def _one(
-    data: FederatedData,
-    model: Model,
+    name: str,
     method: Algorithm,
-    how: Mapping[str, Any],
+    how: How,
     executor: Executor | None,
     on_chunk: OnChunk,
     shelf: Shelf | None,
-    name: str,
 ) -> Result:
-    if shelf is None:
-        return train(data, model, method, **how, executor=executor, on_chunk=on_chunk)
-    with shelf.keeper(name) as keeper:
-        result = train(data, model, method, **how, executor=executor, on_chunk=on_chunk, out=keeper)
-        keeper.finish(result)
-    return result
+    job = partial(train, data, model, method, **how._asdict(), executor=executor, on_chunk=on_chunk)
+    try:
+        if shelf is None:
+            return job()
+        with shelf.keeper(name) as keeper:
+            result = job(out=keeper)
+            keeper.finish(result)
+        return result
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from error
+    finally:
+        if shelf is not None:
+            shelf.leave()

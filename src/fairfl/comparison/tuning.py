@@ -41,12 +41,12 @@ def tuned(
     """
     if len(result.members) == len({member.seed for member in result.members}):
         only = means(result, split)[0] if _has(result, split) else None
-        return Tuned(dict(result.members[0].hyper), 1, "the one setting that was tried"), only
+        return Tuned(dict(result.members[0].hyper), 1, "the only one"), only
     found = means(result, split)
     whole = [mean for mean in found if not mean.stopped and np.isfinite(mean.average)]
     best, reason = _best(whole or found, result.data.task, name, plain)
     if not whole:
-        reason = "every setting diverged for some seed"
+        reason = "all diverged for some seed"
     return Tuned(dict(best.hyper), len(found), reason), best
 
 
@@ -58,14 +58,14 @@ def _best(offered: list[Mean], task: str, name: str, plain: Mean | None) -> tupl
     """The setting, and why it is the one; the first of those that are equally good."""
     measure = measure_of(task)
     highest = max(offered, key=lambda mean: measure.sign * _number(mean.average))
-    average = f"the best average {measure.noun}"
+    average = f"best average {measure.noun}"
     if plain is None:
         return highest, average
     near = [mean for mean in offered if cost(mean, plain, measure) <= WITHIN]
-    close = f"within {WITHIN:g} {measure.unit} of {name}'s average"
+    close = f"within {WITHIN:g} {measure.unit} of {name}"
     if not near:
-        return highest, f"{average}, as no setting is {close}"
-    return min(near, key=lambda mean: mean.variance), f"the lowest variance {close}"
+        return highest, f"{average}: none is {close}"
+    return min(near, key=lambda mean: mean.variance), f"lowest variance {close}"
 
 
 def _number(average: float) -> float:

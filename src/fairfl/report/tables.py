@@ -60,21 +60,21 @@ def family(
     """One row per setting: mean over the seeds, and their deviation where there are several."""
     rows = settings(result)
     varying = _varying(rows)
-    found = result.fairness(split)
-    table = _table(f"{split.capitalize()} {_noun(result)} over clients{_over_seeds(rows)}")
+    found, figures = result.fairness(split), figures_of(result)
+    table = ruled(f"{split.capitalize()} {noun_of(result)} over clients{_over_seeds(rows)}")
     for name in varying:
         table.add_column(name.replace("_", " "), justify="right", style="bold")
     _add_metrics(table)
     for row in rows:
         labels = [f"{row.hyper[name]:g}" for name in varying]
-        cells = [spread(found[metric][row.places], _rounding(result)[metric]) for metric in METRICS]
+        cells = [spread(found[name][row.places], figures[name]) for name in METRICS]
         table.add_row(*labels, *cells, style="bold" if row.hyper == chosen else "")
     return table
 
 
 def single(result: Result) -> Table:
     """One experiment: a row per split that has rows."""
-    table = _table(f"{_noun(result).capitalize()} over clients")
+    table = ruled(f"{noun_of(result).capitalize()} over clients")
     table.add_column("split", style="bold")
     table.add_column("clients", justify="right")
     _add_metrics(table)
@@ -82,7 +82,7 @@ def single(result: Result) -> Table:
         there = result.data.clients - len(result.missing(split))
         if there:
             found = result.fairness(split)
-            cells = [f"{found[name][0]:{_rounding(result)[name]}}" for name in METRICS]
+            cells = [f"{found[name][0]:{figures_of(result)[name]}}" for name in METRICS]
             table.add_row(split, f"{there:,}", *cells)
     return table
 
@@ -133,12 +133,12 @@ def plain_model(result: Result, chosen: Mapping[str, float], split: SplitName = 
     """How unevenly the model of q = 0 serves its clients, with the other settings as chosen."""
     hyper = {**chosen, "q": 0.0}
     plain = next(row for row in settings(result) if row.hyper == hyper)
-    found, figures = result.fairness(split), _rounding(result)
+    found, figures = result.fairness(split), figures_of(result)
     average, worst, best = (
         f"{np.mean(found[name][plain.places]):{figures[name]}}"
         for name in ("average", "worst10", "best10")
     )
-    noun, unit = _noun(result).split()[0], "" if result.data.task == "regression" else " %"
+    noun, unit = noun_of(result).split()[0], "" if result.data.task == "regression" else " %"
     return (
         f"The plain model (q=0) has an average {noun} of {average}{unit}, but {worst}{unit} for "
         f"the worst tenth of the clients and {best}{unit} for the best."
@@ -147,7 +147,7 @@ def plain_model(result: Result, chosen: Mapping[str, float], split: SplitName = 
 
 def catalogue(descriptions: Sequence[Description]) -> Table:
     """The data sets by name: how large each is, whether it is here, and what it is."""
-    table = _table("Data sets")
+    table = ruled("Data sets")
     table.add_column("name", style="bold", no_wrap=True)
     for column in ("clients", "rows"):
         table.add_column(column, justify="right")
@@ -176,7 +176,8 @@ def sources(descriptions: Sequence[Description]) -> list[str]:
     ]
 
 
-def _table(title: str) -> Table:
+def ruled(title: str) -> Table:
+    """A table with a title and one rule under its header."""
     return Table(
         title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False
     )
@@ -197,9 +198,11 @@ def _over_seeds(rows: Sequence[Setting]) -> str:
     return f", mean ± deviation of {seeds} seeds" if seeds > 1 else ""
 
 
-def _noun(result: Result) -> str:
+def noun_of(result: Result) -> str:
+    """What is measured of each client."""
     return "loss" if result.data.task == "regression" else "accuracy in percent"
 
 
-def _rounding(result: Result) -> Rounding:
+def figures_of(result: Result) -> Rounding:
+    """How many figures each metric is shown with."""
     return _OF_LOSSES if result.data.task == "regression" else _OF_ACCURACIES
