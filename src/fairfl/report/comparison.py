@@ -75,7 +75,7 @@ def differences(found: Comparison, split: SplitName = "test") -> Table:
     """Each method minus the baseline, paired by seed, with the 95 % interval."""
     result, compared = found[found.baseline], found.differences(split)
     figures = figures_of(result)
-    kind = " ± half its 95 % interval; * is real, ** surely" if len(result) > 1 else ""
+    kind = " ± half the 95 % interval" if len(result) > 1 else ""
     table = ruled(f"Difference to {found.baseline}{kind}")
     _add_method(table)
     for metric in COMPARED:
