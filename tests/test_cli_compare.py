@@ -102,7 +102,7 @@ def test_a_comparison_in_which_everything_diverges_fails(fairfl_):
         (["--algorithms", "fedavg", "--cohort", "30"], "fedavg: cohort=30 is larger than"),
         (["--seeds", "0"], "seeds=0 must be one whole number of at least 1"),
         (["--resume"], "say with --out in which folder it is"),
-        (["--q", "1"], "No such option: --q"),
+        (["--q", "1"], "No such option '--q'"),
     ],
 )
 def test_a_mistake_is_one_sentence(fairfl_, tmp_path, words, message):
