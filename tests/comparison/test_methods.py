@@ -26,8 +26,8 @@ def test_every_method_has_the_same_budget_and_tries_the_usual_rate(name):
 
 
 def test_a_grid_is_of_a_method_and_of_parameters_that_exist():
-    for name, grid in GRIDS.items():
-        assert set(grid) <= set(NAMED[name]().hyper)
+    for name in NAMED:
+        assert set(GRIDS.get(name, {})) <= set(NAMED[name]().hyper)
 
 
 def test_what_is_said_is_fixed_and_the_rate_takes_the_budget():
@@ -57,8 +57,8 @@ def test_an_algorithm_of_your_own_is_tried_as_it_is():
     assert methods({"mine": mine, "plain": "fedavg"}, USUAL, {})["mine"] is mine
 
 
-def test_nothing_asked_is_every_method():
-    assert list(methods(None, USUAL, {})) == list(NAMED)
+def test_nothing_asked_is_every_method_of_one_model_for_all():
+    assert set(methods(None, USUAL, {})) == set(NAMED) - {"maml", "q-maml"}
 
 
 @pytest.mark.parametrize("again", [["afl", "afl"], ["q-fedavg:q=1", "q-fedavg:q=1"]])

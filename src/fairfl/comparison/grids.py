@@ -17,10 +17,18 @@ GRIDS: Mapping[str, Mapping[str, tuple[float, ...]]] = {
     "gifair": {"c": (0.1, 0.5, 0.9)},
     "semi-vred": {"beta": (0.1, 0.3, 1)},
     "fedprox": {"mu": (0.01, 0.1, 1)},
+    "fedfv": {"alpha": (0.1, 0.3, 0.5)},
+    "propfair": {"M": (2, 5, 10)},
+    "aaggff": {"eta": (0.3, 1, 3)},
+    "maml": {"inner_learning_rate": (0.01, 0.03, 0.1)},
+    "q-maml": {"q": (0.1, 1, 5)},
     # Its updates are normalised, so eta takes the place of the learning rate.
     "fedmgda": {"eps": (0.1, 0.5, 1), "eta": (0.1, 0.3, 1)},
 }
 """Values of each method's own parameters, around those that its paper uses."""
+
+OF_THEIR_OWN = frozenset({"maml", "q-maml"})
+"""Methods that serve each client with a model of its own: compared only where they are named."""
 
 SPAN = 3.0
 """The learning rates go from the usual one divided by this to the usual one times this."""

@@ -6,7 +6,7 @@ from typing import Any
 
 from fairfl.algorithms import NAMED, Algorithm
 from fairfl.algorithms.algorithm import with_hyper
-from fairfl.comparison.grids import GRIDS, rates
+from fairfl.comparison.grids import GRIDS, OF_THEIR_OWN, rates
 from fairfl.runs import request
 
 Method = str | Algorithm
@@ -45,7 +45,8 @@ def methods(
     usual: Mapping[str, Any],
     said: Mapping[str, Any],
 ) -> Methods:
-    """What is compared, by name; every named algorithm where nothing was asked for.
+    """What is compared, by name; every named algorithm of one model for all where
+    nothing was asked for.
 
     `usual` are the data set's settings, and `said` what holds for all methods that have it.
 
@@ -54,7 +55,7 @@ def methods(
     >>> {name: len(method.experiments) for name, method in found.items()}
     {'fedavg': 9, 'afl:gamma=0.1': 9}
     """
-    named = _named(list(NAMED) if asked is None else asked)
+    named = _named(alike() if asked is None else asked)
     if not named:
         raise ValueError("there is nothing to compare; name at least one method, such as fedavg")
     _check_names([name for name, _ in named])
@@ -62,6 +63,16 @@ def methods(
         name: tried(method, usual, said) if isinstance(method, str) else method
         for name, method in named
     }
+
+
+def alike() -> list[str]:
+    """Every named algorithm that serves all clients with one model.
+
+    >>> from fairfl.comparison.methods import alike
+    >>> alike()[:2]
+    ['fedavg', 'fedsgd']
+    """
+    return [name for name in NAMED if name not in OF_THEIR_OWN]
 
 
 def _named(asked: Sequence[Method] | Mapping[str, Method]) -> list[tuple[str, Method]]:
