@@ -8,6 +8,7 @@ from fairfl.algorithms.rules.fedmgda import fedmgda
 from fairfl.algorithms.rules.fixed_step import fixed_step
 from fairfl.algorithms.rules.gifair import gifair
 from fairfl.algorithms.rules.mean import mean
+from fairfl.algorithms.rules.protocol import checked
 from fairfl.algorithms.rules.q_ffl import q_ffl
 from fairfl.algorithms.rules.rule import (
     Cohort,
@@ -34,6 +35,7 @@ __all__ = [
     "aaggff",
     "afl",
     "bounded",
+    "checked",
     "fedfv",
     "fedmgda",
     "fixed_step",
