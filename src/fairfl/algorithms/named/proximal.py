@@ -17,6 +17,8 @@ def fedprox(
 ) -> Algorithm:
     """FedProx (Li et al., 2020): local SGD on F_k + mu / 2 |w_k - w|^2. mu = 0 is FedAvg.
 
+    Checked against the authors' code, whose stragglers who stop early are not part of it here.
+
     >>> import fairfl
     >>> fairfl.fedprox(mu=[0, 0.1, 1]).work.name
     'proximal SGD'

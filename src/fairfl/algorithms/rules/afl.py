@@ -30,7 +30,8 @@ def afl(ascent: str = "projected") -> Rule:
 
     lambda starts at p, so gamma = 0 is FedSGD; gamma -> inf steps to the last round's worst client.
     The state is lambda_k / p_k, its logarithm if exponentiated. A cohort that is not everyone holds
-    sum_cohort lambda_k of the mass, keeps it, and steps along the mean weighed by lambda.
+    sum_cohort lambda_k of the mass, keeps it, and steps along the mean weighed by lambda. Checked
+    against the code of q-FFL's and PropFair's authors; the latter step by lambda', not by lambda.
 
     >>> import jax.numpy as jnp
     >>> from fairfl.algorithms.rules import Cohort, afl

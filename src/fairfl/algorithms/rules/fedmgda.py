@@ -28,7 +28,7 @@ def fedmgda() -> Rule:
 
     which is the paper's Algorithm 1. eps = 0 is FedAvg on normalised updates; eps = 1 leaves lambda
     free (MGDA), so that every client of the cohort descends, or the step is 0. A client that has
-    nothing to send has the direction 0.
+    nothing to send has the direction 0. Checked against the code of FedFV's and PropFair's authors.
 
     >>> import jax.numpy as jnp
     >>> from fairfl.algorithms.rules import Cohort, fedmgda

@@ -26,6 +26,7 @@ def gifair() -> Rule:
 
     lambda is given as the share c of the largest that leaves no coefficient negative. c = 0 is the
     mean, bit for bit; at c = 1, with equal p_k, the best client counts 0 and the worst 2 / K.
+    Checked against PropFair's code, which ranks equal losses by their place.
 
     >>> import jax.numpy as jnp
     >>> from fairfl.algorithms.rules import Cohort, gifair

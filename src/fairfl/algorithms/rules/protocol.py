@@ -19,7 +19,7 @@ class Answers(NamedTuple):
     state: Any
 
 
-def checked(rule: Rule, **values: float) -> Rule:
+def checked(rule: Rule, **values: float | int) -> Rule:
     """The rule, if it keeps what the engine relies on with these values; a sentence if it does not.
 
     There is one coefficient per update and a state that keeps its shapes; an absent client, whose
@@ -31,7 +31,8 @@ def checked(rule: Rule, **values: float) -> Rule:
     'TERM'
     >>> def first(hyper, state, cohort):
     ...     return (cohort.weights > 0).astype(float) / len(cohort.ids), state, {}
-    >>> fairfl.rules.checked(fairfl.rules.Rule("one over K", fairfl.rules.stateless, first))
+    >>> careless = fairfl.rules.Rule("one over K", fairfl.rules.stateless, first)
+    >>> fairfl.rules.checked(careless)  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     ValueError: the rule 'one over K' counts others differently where a client is absent; read ...
     """

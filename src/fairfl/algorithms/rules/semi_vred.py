@@ -25,7 +25,8 @@ def semi_vred() -> Rule:
 
     The coefficients add up to 1. beta = 0 is the mean, bit for bit. As beta grows the direction
     tends to sum_k p_k (e_k - sum_j p_j e_j) D_k, away from the clients that are served well: their
-    coefficients are negative once 2 beta sum_j p_j e_j > 1, and the step grows with beta.
+    coefficients are negative once 2 beta sum_j p_j e_j > 1, and the step grows with beta. The
+    authors published no code; it is the gradient of their objective, which the tests differentiate.
 
     >>> import jax.numpy as jnp
     >>> from fairfl.algorithms.rules import Cohort, semi_vred

@@ -24,7 +24,8 @@ def superquantile() -> Rule:
         a = argmax sum_k a_k F_k   with   0 <= a_k <= p_k / theta,   sum_k a_k = 1
 
     Clients above the (1 - theta)-quantile of F get p_k / theta, clients at it share what is left.
-    theta = 1 is the mean, bit for bit; theta -> 0 is the worst client alone.
+    theta = 1 is the mean, bit for bit; theta -> 0 is the worst client alone. Checked against the
+    authors' code, which takes a client at the quantile whole, so that its tail is longer.
 
     >>> import jax.numpy as jnp
     >>> from fairfl.algorithms.rules import Cohort, superquantile

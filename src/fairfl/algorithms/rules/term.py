@@ -25,7 +25,9 @@ def term() -> Rule:
 
         a_k = u_k exp(t F_k) / sum_j u_j exp(t F_j)
 
-    t = 0 is the mean, bit for bit; t -> inf is the worst client alone, t -> -inf the best.
+    t = 0 is the mean, bit for bit; t -> inf is the worst client alone, t -> -inf the best. Checked
+    against the authors' code, which divides by a running mean of sum_j u_j exp(t F_j), whose
+    largest loss changes from round to round, and by K twice.
 
     >>> import jax.numpy as jnp
     >>> from fairfl.algorithms.rules import Cohort, term
