@@ -61,10 +61,8 @@ def test_clients_who_were_not_drawn_keep_what_spoke_for_them():
 
 
 def test_a_decision_of_silos_by_hand():
-    """x = (1/2 + d, 1/2 - d): eta (d D + (d D)^2 / 4) + 4 d^2 is least at -eta D / (8 + eta D^2 / 2).
-
-    D = g_1 - g_2, m / 8 = 1/4. The reference's step is around 0, not around the decision (1/2, 1/2).
-    """
+    """x = (1/2 + d, 1/2 - d), D = g_1 - g_2 and m / 8 = 1/4: eta (d D + (d D)^2 / 4) + 4 d^2 is
+    least at d = -eta D / (8 + eta D^2 / 2). The reference's step is around 0, not (1/2, 1/2)."""
     r = (1 - np.exp([-0.25, -2.25])) / 2
     D = (r[1] - r[0]) / (1 + r.mean())
     d = -5 * D / (8 + 5 * D**2 / 2)
