@@ -90,28 +90,44 @@ def fault(update: Leaves, loss: float, like: Leaves) -> str | None:
     >>> fault([np.ones(3, np.float32)], -1.0, model)
     'its loss is -1, which is no loss'
     """
+    found = misfit(update, loss, like)
+    if found:
+        return found
+    places = enumerate(update, start=1)
+    wrong = [place for place, array in places if not finite(array)]
+    return f"array {wrong[0]} holds values that are not finite" if wrong else None
+
+
+def misfit(update: Leaves, loss: float, like: Leaves) -> str | None:
+    """Why a reply has not the form of an answer; its numbers are not read.
+
+    >>> import numpy as np
+    >>> from fairfl.flower.trust import misfit
+    >>> misfit([np.full(3, np.nan)], 0.5, [np.zeros(3)]) is None
+    True
+    """
     if not update:
         return "the reply is empty"
     if len(update) != len(like):
         return f"it has {len(update)} arrays but the model has {len(like)}"
     for place, (array, model) in enumerate(zip(update, like, strict=True), start=1):
-        found = _array_fault(array, model)
+        found = _array_misfit(array, model)
         if found:
             return f"array {place} {found}"
-    if not math.isfinite(loss) or loss < 0:
+    if not 0 <= loss <= OFF:
         return f"its loss is {loss:g}, which is no loss"
     return None
 
 
-def _array_fault(array: np.ndarray, model: np.ndarray) -> str | None:
+def _array_misfit(array: np.ndarray, model: np.ndarray) -> str | None:
     if array.shape != model.shape:
         return f"has the shape {array.shape} but the model has {model.shape}"
     if array.dtype.kind not in "fiub":
         return f"holds {array.dtype} values, which are no numbers"
-    return None if _finite(array) else "holds values that are not finite"
+    return None
 
 
-def _finite(array: Shaped[np.ndarray, "..."]) -> bool:
+def finite(array: Shaped[np.ndarray, "..."]) -> bool:
     """Whether every number is finite, without an array of truths beside a large one.
 
     A NaN makes the sum NaN and an infinity makes it infinite or NaN; only a sum of finite numbers

@@ -13,13 +13,13 @@ NAMED = 5
 """How many clients a note names before it counts the rest."""
 
 
-def notes(result: Result, asked: str) -> Result:
-    """The result with everything that should be said about it."""
+def notes(result: Result, asked: str, refused: str = "were not finite") -> Result:
+    """The result with everything that should be said about it; `refused` is why replies were."""
     said = [
         *_full_cohort(result, asked),
         *_missing(result),
         *_stopped(result),
-        *_quarantined(result),
+        *_quarantined(result, refused),
         *_capped(result),
         *_unconverged(result),
     ]
@@ -74,13 +74,13 @@ def _stopped(result: Result) -> list[str]:
     ]
 
 
-def _quarantined(result: Result) -> list[str]:
+def _quarantined(result: Result, why: str) -> list[str]:
     refused = np.sum([member.quarantined for member in result.members], axis=0)
     names = [result.data.ids[k] for k in np.flatnonzero(refused)]
     if not names:
         return []
     return [
-        f"Replies that were not finite were left out {int(refused.sum())} times, "
+        f"Replies that {why} were left out {int(refused.sum())} times, "
         f"from {len(names)} clients: {naming(names)}."
     ]
 

@@ -1,0 +1,1 @@
+"""Ten sites, one model: the Adult table by occupation."""
