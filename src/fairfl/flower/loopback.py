@@ -107,7 +107,7 @@ class Loopback:
             status = self.status(run)
             return status if status.startswith("finished") else None
 
-        return until(found, seconds, f"run {run} did not finish (its logs: {self.folder})")
+        return until(found, seconds, f"run {run} did not finish (its logs: {self.folder})", every=4)
 
     def log(self, run: int) -> str:
         """What the ServerApp of the run has said."""
@@ -217,7 +217,9 @@ def _called(folder: Path, arguments: Sequence[str]) -> None:
         raise RuntimeError(f"{' '.join(arguments)} failed: {done.stderr.strip()[-500:]}")
 
 
-def until(found: Callable[[], Any], seconds: float | int, what: str) -> Any:
+def until(
+    found: Callable[[], Any], seconds: float | int, what: str, every: float | int = 0.5
+) -> Any:
     """What `found` gives once it is true; TimeoutError when that takes longer.
 
     >>> from fairfl.flower.loopback import until
@@ -229,5 +231,5 @@ def until(found: Callable[[], Any], seconds: float | int, what: str) -> Any:
         value = found()
         if value:
             return value
-        time.sleep(0.5)
+        time.sleep(every)
     raise TimeoutError(f"{what} within {seconds:g} seconds")

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import nullcontext
 from logging import INFO, WARNING
 from pathlib import Path
 from typing import Any
@@ -284,12 +285,23 @@ class FairStrategy(Strategy):
         """
         self.rounds, self.seconds = whole("num_rounds", num_rounds), timeout
         self.summary()
+        configs = (train_config or ConfigRecord(), evaluate_config or ConfigRecord())
+        with self.keeper or nullcontext():
+            return self._run(grid, initial_arrays, configs, evaluate_fn)
+
+    def _run(
+        self,
+        grid: Grid,
+        initial_arrays: ArrayRecord,
+        configs: tuple[ConfigRecord, ConfigRecord],
+        evaluate_fn: Callable[[int, ArrayRecord], MetricRecord | None] | None,
+    ) -> History:
         standing = self._begun(grid, initial_arrays)
         if self.keeper is not None and self.keeper.finished:
             return self._finished(load_run(self.keeper.place))
         central = {} if evaluate_fn is None else {0: evaluate_fn(0, initial_arrays)}
-        while standing.done < num_rounds:
-            self._round(grid, train_config or ConfigRecord(), evaluate_config or ConfigRecord())
+        while standing.done < (self.rounds or 0):
+            self._round(grid, *configs)
             if evaluate_fn is not None:
                 central[standing.done] = evaluate_fn(standing.done, standing.model)
             if self.keeper is not None:
