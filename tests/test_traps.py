@@ -97,7 +97,7 @@ def test_a_seed_sets_more_than_the_first_weights():
 def test_every_client_has_a_loss_of_its_own_so_that_q_changes_the_direction():
     """Flower's first QFedAvg gives all clients one central loss: F^q cancels but for the step."""
     data = two_clients()
-    away = {"bias": np.zeros(2, np.float32), "weights": np.float32([[0, 1], [0, 2], [0, 0]])}
+    away = {"bias": jnp.zeros(2), "weights": jnp.array([[0.0, 1], [0, 2], [0, 0]])}
     model = replace(fairfl.models.softmax_regression(data), init=lambda key: away)
     family = fairfl.q_fedsgd(q=[0, 5], weights="equal")
     steps = (trained(data, model, family).params["weights"] - away["weights"]).reshape(2, -1)
