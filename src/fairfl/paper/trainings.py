@@ -135,12 +135,12 @@ _FASHION_MNIST = (
 _SENT140 = (
     Training(
         "sent140-family", "sent140", "q-fedavg:q=0,1:learning_rate=0.03:epochs=1:batch_size=32",
-        Size(200), Size(10, 2), words=TEN,
+        Size(200), Size(10, 2), words=TEN, instead="sent140-subset",
     ),
     Training(
         "sent140-uniform", "sent140",
         "fedavg:sampler=uniform:weights=equal:learning_rate=0.03:epochs=1:batch_size=32",
-        Size(200), Size(10, 2), words=TEN,
+        Size(200), Size(10, 2), words=TEN, instead="sent140-subset",
     ),
 )  # fmt: skip
 
