@@ -10,7 +10,7 @@ from jaxtyping import Array, Float, PRNGKeyArray, Shaped
 from fairfl.models.linear import cross_entropy
 from fairfl.models.model import Batch, Labels, Model, Params, Reduction, Task
 
-Outputs = Float[Array, "rows outputs"]
+Outputs = Float[Array, "rows *outputs"]
 Apply = Callable[..., Outputs]
 
 
