@@ -142,6 +142,8 @@ STATEFUL = {
     "server": lambda: one(fairfl.fedavg().work, rules.mean(), optax.adam(0.01)),
     "rule and memory": lambda: one(fairfl.fedavg().work, visits()),
     "personal models": lambda: one(own(), rules.mean()),
+    "fedfv": lambda: fairfl.fedfv(alpha=[0, 0.5], tau=[0, 2]),
+    "aaggff": lambda: fairfl.aaggff(eta=[1, 9]),
 }
 
 
