@@ -3,13 +3,13 @@
 import dataclasses
 import inspect
 
+import numpy as np
 import pytest
 
 from fairfl.clients.federated import from_arrays
 from fairfl.datasets import (
     PAPER_Q,
     Defaults,
-    Description,
     defaults,
     describe,
     load,
@@ -17,6 +17,8 @@ from fairfl.datasets import (
     registry,
     synthetic,
 )
+from fairfl.datasets.files import File
+from fairfl.datasets.statistics import statistics
 
 GENERATED = ("synthetic", "synthetic-iid", "synthetic-hybrid")
 FILED = (
@@ -128,7 +130,11 @@ def entry(present, loaded):
         loaded.append((seed, data_dir))
         return from_arrays({"a": ([[1.0], [2.0]], [0, 1])})
 
-    return registry.DataSet("filed", "a title", "a source", "a licence", read, (), present)
+    def counted(folder):
+        return statistics(read(0, folder)), {}
+
+    words = ("filed", "a title", "a source", "a licence")
+    return registry.DataSet(*words, read, (), present, counted)
 
 
 def with_entry(monkeypatch, dataset):
@@ -140,7 +146,12 @@ def test_a_set_of_files_is_one_more_value(monkeypatch, tmp_path):
     loaded = []
     with_entry(monkeypatch, entry(lambda folder: folder == tmp_path, loaded))
     (description,) = describe(str(tmp_path))
-    assert description == Description("filed", "a title", 1, 2, "a source", "a licence", True)
+    assert (description.title, description.source, description.licence) == (
+        "a title",
+        "a source",
+        "a licence",
+    )
+    assert (description.clients, description.rows, description.present) == (1, 2, True)
     assert load("filed", seed=4, data_dir=tmp_path).name == "filed"
     assert loaded == [(0, tmp_path), (4, tmp_path)]
     with pytest.raises(ValueError, match="has no option 'clients'; the options it has are none"):
@@ -181,3 +192,47 @@ def test_the_comparison_with_afl_takes_full_gradients_of_everyone():
 def test_own_data_has_settings_to_begin_with():
     assert defaults("visits.parquet") == Defaults()
     assert Defaults().rounds < defaults("synthetic").rounds
+
+
+def test_the_catalogue_has_the_numbers_that_the_real_files_are_known_by(real):
+    """The checks of the files' provenance and the paper's table, counted from what is loaded."""
+    found = {description.name: description for description in describe(real)}
+    synthetic_, adult_ = found["synthetic"], found["adult"]
+    assert (round(synthetic_.mean), round(synthetic_.deviation)) == (127, 73)
+    assert adult_.splits == {"train": 32_561, "validation": 0, "test": 16_281, "support": 0}
+    assert found["vehicle-subset"].labels == {"-1": 837, "1": 1_023}
+    assert set(found["fashion-mnist"].labels.values()) == {7_000}
+    pixels = found["fashion-mnist"].holds
+    assert round(pixels["mean of pixels"], 4) == 0.2860
+    assert round(pixels["deviation of pixels"], 4) == 0.3530
+    assert found["omniglot"].holds == {"characters": 1_623, "images": 32_460}
+    plays = found["shakespeare"].holds
+    assert (plays["plays"], plays["roles"], plays["samples"]) == (36, 1_129, 4_226_159)
+    assert found["sent140-subset"].holds == {
+        "tweets": 37_582,
+        "accounts": 33_212,
+        "accounts with 10 or more tweets": 22,
+    }
+
+
+def test_what_was_counted_is_kept(tmp_path, monkeypatch):
+    def build(arrays, seed):
+        return from_arrays({"a": (arrays["x"], [0, 1, 1])})
+
+    path = tmp_path / "some" / "x.txt"
+    path.parent.mkdir()
+    path.write_text("3")
+    made_up = registry.published(
+        "made-up",
+        "",
+        "",
+        "",
+        (File("some", "x.txt"),),
+        lambda paths: {"x": np.ones((int(paths["x.txt"].read_text()), 2))},
+        build,
+        whole=lambda arrays: {"lines": len(arrays["x"])},
+    )
+    first = made_up.counted(tmp_path)
+    assert (first[0].rows, first[0].labels, first[1]) == (3, {"0": 1, "1": 2}, {"lines": 3})
+    monkeypatch.setattr(registry, "statistics", lambda data: pytest.fail("counted again"))
+    assert made_up.counted(tmp_path) == first

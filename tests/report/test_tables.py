@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 import fairfl
-from fairfl.datasets import describe
+from fairfl.datasets import describe, names
 from fairfl.report import tables
 from fairfl.report.progress import Meter, shown
 from fairfl.simulation.engine import Progress
@@ -129,6 +129,15 @@ def test_the_catalogue_names_every_data_set_its_source_and_licence():
         assert description.source in text
         assert description.licence in text
     assert max(map(len, rendered(tables.catalogue(found)).splitlines())) <= 80
+
+
+def test_what_is_not_here_says_which_file_to_put_where(tmp_path):
+    told = {line.split()[0]: line for line in tables.absent(describe(tmp_path), tmp_path)}
+    assert set(told) == set(names()) - {"synthetic", "synthetic-iid", "synthetic-hybrid"}
+    assert "it is downloaded when it is first loaded; or put adult/adult.data" in told["adult"]
+    assert "adult/adult.test into " + repr(str(tmp_path)) in told["adult"]
+    assert "downloaded" not in told["sent140-subset"]
+    assert "or else vehicle/mytrain.json and vehicle/mytest.json, into" in told["vehicle"]
 
 
 class Group:

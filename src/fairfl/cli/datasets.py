@@ -22,4 +22,5 @@ def list_datasets(
         listed = [dataclasses.asdict(description) for description in found]
         sys.stdout.write(text({"schema": SCHEMA, "datasets": listed}))
     else:
-        say([tables.catalogue(found), *tables.sources(found)])
+        absent = tables.absent(found, datasets.data_folder(data_dir))
+        say([tables.catalogue(found), *tables.sources(found), *absent])

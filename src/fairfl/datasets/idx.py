@@ -37,6 +37,19 @@ def read(paths: Paths) -> Arrays:
     }
 
 
+def whole(arrays: Arrays) -> dict[str, int | float]:
+    """What the files hold: images to train on and to test on, and the moments of the former's
+    pixels, from 0 for black to 1."""
+    trained = int(arrays["trained"])
+    mean, deviation = _moments(arrays["images"][:trained])
+    return {
+        "training images": trained,
+        "test images": len(arrays["labels"]) - trained,
+        "mean of pixels": mean / 255,
+        "deviation of pixels": deviation / 255,
+    }
+
+
 def idx(path: Path, dimensions: int) -> UInt8[np.ndarray, "..."]:
     """An idx file of bytes: 0, 0, 8, the number of dimensions, their sizes, the values.
 
@@ -97,11 +110,16 @@ def spread(
 def _standardised(
     pixels: UInt8[np.ndarray, "rows pixels"], trained: UInt8[np.ndarray, "trained pixels"]
 ) -> np.ndarray:
-    counts = np.bincount(trained.ravel(), minlength=256)
+    mean, deviation = _moments(trained)
+    return ((np.arange(256) - mean) / deviation).astype(np.float32)[pixels]
+
+
+def _moments(pixels: UInt8[np.ndarray, "rows pixels"]) -> tuple[float, float]:
+    """Mean and deviation of all pixels, from how often each byte occurs."""
+    counts = np.bincount(pixels.ravel(), minlength=256)
     values = np.arange(256.0)
-    mean = counts @ values / counts.sum()
-    deviation = math.sqrt(counts @ (values - mean) ** 2 / counts.sum())
-    return ((values - mean) / deviation).astype(np.float32)[pixels]
+    mean = float(counts @ values / counts.sum())
+    return mean, math.sqrt(counts @ (values - mean) ** 2 / counts.sum())
 
 
 def _owners(

@@ -67,6 +67,12 @@ def read(paths: Paths) -> Arrays:
     return {"characters": np.array(names), "images": np.packbits(images, axis=-1)}
 
 
+def whole(arrays: Arrays) -> dict[str, int | float]:
+    """What the zips hold, of which `build` draws tasks."""
+    characters, drawings = arrays["images"].shape[:2]
+    return {"characters": characters, "images": characters * drawings}
+
+
 def build(arrays: Arrays, seed: int) -> FederatedData:
     """300 tasks to train on and 100 for evaluation only; `seed` draws the characters of each."""
     images = np.unpackbits(arrays["images"], axis=-1, count=SIDE * SIDE)

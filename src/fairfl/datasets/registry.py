@@ -4,6 +4,8 @@ A data set is one value of `DataSet` in the list below; how its rows are made or
 a file of its own.
 """
 
+import dataclasses
+import json
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,6 +13,8 @@ from difflib import get_close_matches
 from numbers import Integral
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from fairfl.clients.federated import FederatedData
 from fairfl.datasets import (
@@ -26,6 +30,7 @@ from fairfl.datasets import (
 from fairfl.datasets.downloads import download
 from fairfl.datasets.files import File, Paths, found, missing
 from fairfl.datasets.places import data_folder, folders
+from fairfl.datasets.statistics import Statistics, statistics
 from fairfl.datasets.stored import Arrays, stored
 from fairfl.datasets.synthetic import synthetic, synthetic_hybrid, synthetic_iid
 
@@ -33,7 +38,8 @@ from fairfl.datasets.synthetic import synthetic, synthetic_hybrid, synthetic_iid
 @dataclass(frozen=True)
 class DataSet:
     """One entry: `load(seed, folder, **options)` makes the data, `present(folder)` says whether it
-    could without a download, and `options` names the keywords that `load` takes."""
+    could without a download, `counted(folder)` says what is there, and `options` names the keywords
+    that `load` takes. `files` are its files, or else those `instead`."""
 
     name: str
     title: str
@@ -42,25 +48,46 @@ class DataSet:
     load: Callable[..., FederatedData]
     options: tuple[str, ...]
     present: Callable[[Path], bool]
+    counted: Callable[[Path], "Counted"]
+    files: tuple[File, ...] = ()
+    instead: tuple[File, ...] = ()
+
+
+Whole = dict[str, int | float]
+Counted = tuple[Statistics, Whole]
+"""The statistics of what `load` gives, and what the files hold as a whole."""
 
 
 @dataclass(frozen=True)
 class Description:
     """What there is to know about a data set; its counts are None while it is not present.
 
+    Mean and deviation are those of the clients' rows, as in the paper's table. `files` are in the
+    data folder, or else those `instead`; `holds` says what they have as a whole.
+
     >>> from fairfl.datasets import describe
     >>> found = describe(data_dir="an empty folder")[0]
-    >>> found.name, found.clients, found.rows
-    ('synthetic', 100, 12697)
+    >>> found.name, found.clients, found.rows, round(found.mean), round(found.deviation)
+    ('synthetic', 100, 12697, 127, 73)
     """
 
     name: str
     title: str
     clients: int | None
     rows: int | None
+    mean: float | None
+    deviation: float | None
+    smallest: int | None
+    largest: int | None
+    labels: dict[str, int] | None
+    splits: dict[str, int] | None
+    holds: Whole | None
     source: str
     licence: str
     present: bool
+    options: tuple[str, ...]
+    files: tuple[File, ...]
+    instead: tuple[File, ...]
 
 
 def generated(
@@ -81,6 +108,7 @@ def generated(
         load=lambda seed, _, **options: generate(seed, **options),
         options=options,
         present=lambda _: True,
+        counted=lambda _: (statistics(generate(0)), {}),
     )
 
 
@@ -95,6 +123,7 @@ def published(
     options: tuple[str, ...] = (),
     kept_as: str | None = None,
     instead: tuple[File, ...] = (),
+    whole: Callable[[Arrays], Whole] | None = None,
 ) -> DataSet:
     """A data set of published files: what `read` makes of them is kept, `build` makes the data.
 
@@ -107,11 +136,25 @@ def published(
     False
     """
 
+    def paths(folder: Path) -> Paths:
+        return _paths(name, _chosen(files, instead, folder), folder)
+
+    def arrays(folder: Path) -> Arrays:
+        return stored(kept_as or name, paths(folder), read)
+
     def load(seed: int, folder: Path, **options: Any) -> FederatedData:
-        arrays = stored(
-            kept_as or name, _paths(name, _chosen(files, instead, folder), folder), read
-        )
-        return build(arrays, seed, **options)
+        return build(arrays(folder), seed, **options)
+
+    def count(folder: Path) -> Arrays:
+        """As text, because what is stored are arrays."""
+        found = arrays(folder)
+        counts = dataclasses.asdict(statistics(build(found, 0)))
+        return {"counts": np.array(json.dumps([counts, whole(found) if whole else {}]))}
+
+    def counted(folder: Path) -> Counted:
+        kept = stored(f"{name}-counts", paths(folder), lambda _: count(folder))
+        counts, holds = json.loads(str(kept["counts"]))
+        return Statistics(**counts), holds
 
     return DataSet(
         name=name,
@@ -121,6 +164,9 @@ def published(
         load=load,
         options=options,
         present=lambda folder: not missing(_chosen(files, instead, folder), folder),
+        counted=counted,
+        files=files,
+        instead=instead,
     )
 
 
@@ -215,6 +261,7 @@ _DATASETS = (
         fashion_mnist.FILES,
         idx.read,
         fashion_mnist.build_afl,
+        whole=idx.whole,
         kept_as="fashion-mnist",
     ),
     published(
@@ -226,6 +273,7 @@ _DATASETS = (
         idx.read,
         fashion_mnist.build,
         _PARTITION,
+        whole=idx.whole,
     ),
     published(
         "mnist",
@@ -236,6 +284,7 @@ _DATASETS = (
         idx.read,
         mnist.build,
         _PARTITION,
+        whole=idx.whole,
     ),
     published(
         "omniglot",
@@ -246,6 +295,7 @@ _DATASETS = (
         omniglot.FILES,
         omniglot.read,
         omniglot.build,
+        whole=omniglot.whole,
     ),
     published(
         "shakespeare",
@@ -257,6 +307,7 @@ _DATASETS = (
         shakespeare.read,
         shakespeare.build,
         ("clients", "least"),
+        whole=shakespeare.whole,
     ),
     published(
         "sent140",
@@ -267,6 +318,7 @@ _DATASETS = (
         sent140.read,
         sent140.build,
         ("clients", "least"),
+        whole=sent140.whole,
         instead=sent140.LEAF,
     ),
     published(
@@ -278,6 +330,7 @@ _DATASETS = (
         sent140.read,
         sent140.build_subset,
         ("least",),
+        whole=sent140.whole,
         instead=sent140.LEAF_SUBSET,
     ),
 )
@@ -333,15 +386,22 @@ def describe(data_dir: Path | str | None = None) -> list[Description]:
 
 
 def _description(dataset: DataSet, folder: Path) -> Description:
-    data = load(dataset.name, data_dir=folder) if dataset.present(folder) else None
+    counts: dict[str, Any] = dict.fromkeys(field.name for field in dataclasses.fields(Statistics))
+    holds, present = None, dataset.present(folder)
+    if present:
+        found, holds = dataset.counted(folder)
+        counts = dataclasses.asdict(found)
     return Description(
         name=dataset.name,
         title=dataset.title,
-        clients=None if data is None else data.clients,
-        rows=None if data is None else len(data.y),
+        **counts,
+        holds=holds,
         source=dataset.source,
         licence=dataset.licence,
-        present=data is not None,
+        present=present,
+        options=dataset.options,
+        files=dataset.files,
+        instead=dataset.instead,
     )
 
 

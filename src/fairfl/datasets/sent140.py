@@ -94,6 +94,16 @@ def read(paths: Paths) -> Arrays:
     }
 
 
+def whole(arrays: Arrays) -> dict[str, int | float]:
+    """What the file holds, of which `build` draws a part."""
+    sizes = arrays["sizes"]
+    return {
+        "tweets": int(sizes.sum()),
+        "accounts": len(sizes),
+        "accounts with 10 or more tweets": int((sizes >= 10).sum()),
+    }
+
+
 def build(
     arrays: Arrays, seed: int, clients: Number | None = None, least: Number = LEAST
 ) -> FederatedData:

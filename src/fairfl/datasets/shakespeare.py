@@ -54,7 +54,8 @@ def read(paths: Paths) -> Arrays:
     """The text of every role as numbers of characters, back to back; `lengths` and `roles` say
     whose it is."""
     (path,) = paths.values()
-    texts = roles(_text(path))
+    text = _text(path)
+    texts = roles(text)
     if not texts:
         raise ValueError(
             f"{str(path)!r} holds no play that LEAF's rules find, which need the indentation of "
@@ -64,6 +65,20 @@ def read(paths: Paths) -> Arrays:
         "text": np.concatenate([numbers_of(text) for text in texts.values()]),
         "lengths": np.array([len(text) for text in texts.values()]),
         "roles": np.array(list(texts)),
+        "plays": np.array([title for title, _ in _plays(text)]),
+    }
+
+
+def whole(arrays: Arrays) -> dict[str, int | float]:
+    """What LEAF finds in the file, of which `build` draws a part."""
+    samples = arrays["lengths"] - STEPS
+    return {
+        "plays": len(arrays["plays"]),
+        "roles": len(samples),
+        "samples": int(samples.sum()),
+        "mean": float(samples.mean()),
+        "deviation": float(samples.std()),
+        "roles with more than 64 samples": int((samples >= LEAST).sum()),
     }
 
 
@@ -100,7 +115,7 @@ def roles(text: str) -> dict[str, str]:
     (['HAMLET_HAMLET'], 'To be, or not to be: To ')
     """
     found: Speeches = {}
-    for title, speeches in _plays(text.splitlines()[1 : LAST_LINE + 1]):
+    for title, speeches in _plays(text):
         for role, parts in speeches.items():
             # LEAF leaves out who has no more than two lines.
             if len(parts) > 2:
@@ -109,8 +124,9 @@ def roles(text: str) -> dict[str, str]:
     return {name: said for name, said in texts.items() if len(said) > STEPS}
 
 
-def _plays(lines: list[str]) -> list[tuple[str, Speeches]]:
+def _plays(text: str) -> list[tuple[str, Speeches]]:
     """Title and speeches of what comes after each line with the author's name, where two speak."""
+    lines = text.splitlines()[1 : LAST_LINE + 1]
     begins = [place for place, line in enumerate(lines) if BY in line]
     found = []
     for begin, end in pairwise([*begins, len(lines)]):

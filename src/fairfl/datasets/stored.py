@@ -18,10 +18,12 @@ from fairfl.datasets.places import user_cache
 
 Arrays = Mapping[str, np.ndarray]
 
-VERSION = 1
+VERSION = 2
 """Counts the changes of what the readers make of the same files."""
 
 EDGE = 1 << 16
+DIGEST = 8
+"""Bytes of the digest in a name, so that vehicle-... is not taken for vehicle-subset-..."""
 
 
 def stored(name: str, paths: Paths, read: Callable[[Paths], Arrays]) -> Arrays:
@@ -41,7 +43,7 @@ def stored(name: str, paths: Paths, read: Callable[[Paths], Arrays]) -> Arrays:
     if kept is not None:
         return kept
     arrays = read(paths)
-    _keep(arrays, place, f"{name}-*.npz")
+    _keep(arrays, place, f"{name}-{'[0-9a-f]' * 2 * DIGEST}.npz")
     return arrays
 
 
@@ -52,7 +54,7 @@ def key(paths: Paths) -> str:
     >>> len(key({}))
     16
     """
-    digest = hashlib.blake2b(f"{VERSION}".encode(), digest_size=8)
+    digest = hashlib.blake2b(f"{VERSION}".encode(), digest_size=DIGEST)
     for name, path in sorted(paths.items()):
         state = path.stat()
         digest.update(f"{name}|{path.suffix}|{state.st_size}|{state.st_mtime_ns}|".encode())

@@ -1,6 +1,7 @@
 """Tables of results for a terminal of 80 columns, and the sentences that go with them."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -149,14 +150,44 @@ def catalogue(descriptions: Sequence[Description]) -> Table:
     """The data sets by name: how large each is, whether it is here, and what it is."""
     table = ruled("Data sets")
     table.add_column("name", style="bold", no_wrap=True)
-    for column in ("clients", "rows"):
+    for column in ("clients", "rows", "rows of a client"):
         table.add_column(column, justify="right")
-    table.add_column("here")
     table.add_column("what it is")
     for found in descriptions:
-        counts = ["-" if n is None else f"{n:,}" for n in (found.clients, found.rows)]
-        table.add_row(found.name, *counts, "yes" if found.present else "no", found.title)
+        table.add_row(found.name, *_counts(found), found.title)
     return table
+
+
+def _counts(found: Description) -> list[str]:
+    if found.mean is None:
+        return ["-", "-", "not here"]
+    return [f"{found.clients:,}", f"{found.rows:,}", f"{found.mean:,.0f} ± {found.deviation:,.0f}"]
+
+
+def absent(descriptions: Sequence[Description], folder: Path) -> list[str]:
+    """Which file to put where for the data sets that are not here.
+
+    >>> from pathlib import Path
+    >>> from fairfl.datasets import describe
+    >>> from fairfl.report.tables import absent
+    >>> absent(describe(data_dir="empty")[4:5], Path("empty"))[0]
+    "vehicle-subset is not here: put vehicle/mytrain.ditto_subsampled.json.gz into 'empty'"
+    """
+    return [
+        f"{found.name} is not here: {_put(found)} into {str(folder)!r}"
+        for found in descriptions
+        if not found.present
+    ]
+
+
+def _put(found: Description) -> str:
+    """How the files get there: by themselves where all have an address."""
+    own, others = (
+        " and ".join(file.place for file in files) for files in (found.files, found.instead)
+    )
+    by_itself = "it is downloaded when it is first loaded; or "
+    fetched = by_itself if all(file.url for file in found.files) else ""
+    return f"{fetched}put {own}{f', or else {others},' if others else ''}"
 
 
 def sources(descriptions: Sequence[Description]) -> list[str]:
