@@ -60,7 +60,7 @@ def _panel(panel: Compared, runs: Runs, asked: Asked) -> Lines:
         return
     yield from _paragraphs(texts.panel_labels(panel, runs, asked))
     yield from _table(texts.COLUMNS, [texts.row(cell) for cell in panel.cells])
-    yield from _paragraphs([texts.lesson(panel), texts.differing(panel)])
+    yield from _paragraphs([texts.lesson(panel), texts.differing(panel, runs, asked)])
 
 
 def _race(race: Raced, runs: Runs, asked: Asked) -> Lines:

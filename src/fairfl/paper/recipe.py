@@ -30,9 +30,10 @@ class Training:
     """One sweep, in the words of the command line, at three sizes: the paper's, and what the two
     budgets afford (`paper` None: all of it).
 
-    `instead` is the data set that stands in where the files of `data` are not there; `reference`
-    are the words that replay the reference code, and `because` says where the paper and its
-    reference code differ, which of them this follows and why. `start` "random" draws the first
+    `instead` is the data set that stands in where the files of `data` are not there; `standing`
+    says what that does to the numbers, and `shorter` what fewer rounds than the paper's do.
+    `reference` are the words that replay the reference code, and `because` says where the paper and
+    its reference code differ, which of them this follows and why. `start` "random" draws the first
     parameters, so that seeds differ where the split is published and all clients take part.
     """
 
@@ -49,6 +50,8 @@ class Training:
     start: Literal["own", "random"] = "own"
     evaluations: int = 20
     because: str = ""
+    standing: str = ""
+    shorter: str = ""
 
     def size(self, budget: BudgetName) -> Size:
         """Rounds and seeds of a budget."""

@@ -66,7 +66,7 @@ def _panel(name: str, panel: Compared, runs: Runs, asked: Asked) -> Blocks:
     rows = [texts.row(cell) for cell in panel.cells]
     yield _sheet(name, title, texts.COLUMNS, rows, words=(0, 1, 5))
     yield from texts.panel_labels(panel, runs, asked)
-    yield from _said(texts.lesson(panel), texts.differing(panel))
+    yield from _said(texts.lesson(panel), texts.differing(panel, runs, asked))
 
 
 def _race(name: str, race: Raced, runs: Runs, asked: Asked) -> Blocks:

@@ -56,7 +56,7 @@ def _panel(panel: Compared, runs: Runs, asked: Asked) -> Lines:
         table.add_row("" if objective == before else objective, *rest, style=STYLES[cell.verdict])
         before = objective
     yield table
-    for sentence in (texts.lesson(panel), texts.differing(panel)):
+    for sentence in (texts.lesson(panel), texts.differing(panel, runs, asked)):
         if sentence:
             yield sentence
 

@@ -103,12 +103,24 @@ def _moved(cells: dict[tuple[str, str], Cell], first: str, other: str, metric: s
     return f"{ours} (paper: {a.published.value:g} to {b.published.value:g})"
 
 
-def differing(found: Compared) -> str | None:
+def differing(found: Compared, runs: Runs, asked: Asked) -> str | None:
     """Why some numbers of a panel differ, as far as it was found."""
     count = sum(cell.verdict == "differs" for cell in found.cells)
     if not count:
         return None
-    return f"Why {count} differ: {found.panel.reason or 'reason not found.'}"
+    own = found.panel.reason
+    reasons = [own] if own else _circumstances(found, runs, asked)
+    said = "; ".join(dict.fromkeys(reason for reason in reasons if reason))
+    return f"Why {count} differ: {said or 'reason not found'}."
+
+
+def _circumstances(found: Compared, runs: Runs, asked: Asked) -> Iterator[str]:
+    """What other data and fewer rounds do to the numbers of a panel's trainings."""
+    for pick in found.panel.rows.values():
+        if pick.training:
+            run = runs[pick.training]
+            yield run.training.standing if run.data == run.training.instead else ""
+            yield run.training.shorter if capped(run, asked) else ""
 
 
 RACE = ("line", "learning rate", "rounds to it", "at the end")
