@@ -48,13 +48,15 @@ def test_it_prints_methods_differences_and_settings(fairfl_, tmp_path):
     assert "mean ± deviation of 2 seeds" in out
     assert "Difference to fedavg ± half the 95 % interval" in out
     assert "Note: Budgets differ" in unwrapped(out)
-    assert out.endswith("Written to runs/0001-synthetic-compare\n")
+    written = "Written to runs/0001-synthetic-compare\n"
+    assert out.endswith(f"{written}Open runs/0001-synthetic-compare/report.html\n")
     assert max(map(len, out.splitlines())) <= 80
     place = tmp_path / "runs" / "0001-synthetic-compare"
     assert sorted(child.name for child in place.iterdir()) == [
         "comparison.json",
         "fedavg",
         "q-fedavg-q-1-2",
+        "report.html",
     ]
 
 
@@ -62,7 +64,7 @@ def test_json_is_one_object_and_nothing_else(fairfl_):
     code, out, err = fairfl_(*SMALL, *PAIR, "--json")
     found = json.loads(out)
     assert code == 0
-    assert err == "Written to runs/0001-synthetic-compare\n"
+    assert err.startswith("Written to runs/0001-synthetic-compare\n")
     assert {one["method"] for one in found["experiments"]} == {"fedavg", "q-fedavg:q=1,2"}
     assert found["comparison"]["baseline"] == "fedavg"
 

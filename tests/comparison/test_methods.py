@@ -37,7 +37,7 @@ def test_what_is_said_is_fixed_and_the_rate_takes_the_budget():
 
 def test_a_list_is_tried_as_it_is_said():
     found = tried("q-fedavg:q=0.1,1,5", USUAL, {})
-    assert found.hyper == {"q": (0.1, 1.0, 5.0), "learning_rate": (0.033, 0.1, 0.3)}
+    assert found.hyper == {"q": (0.1, 1.0, 5.0), "learning_rate": (0.01, 0.1, 1.0)}
 
 
 @pytest.mark.parametrize("words", ["fedavg:learning-rate=.2", "fedavg:learning_rate=.2"])

@@ -13,6 +13,7 @@ from fairfl import datasets
 from fairfl.algorithms import Algorithm
 from fairfl.algorithms.algorithm import whole
 from fairfl.cli.app import command
+from fairfl.cli.drawn import drawn
 from fairfl.cli.errors import INTERRUPTED, THEIRS, CommandError
 from fairfl.cli.options import AskedCompare
 from fairfl.cli.output import say
@@ -21,7 +22,7 @@ from fairfl.comparison import Comparison, side_by_side
 from fairfl.comparison.folder import Shelf
 from fairfl.comparison.json import as_object
 from fairfl.comparison.methods import Methods, methods, split
-from fairfl.report import comparison as shown
+from fairfl.report import methods as shown
 from fairfl.report import progress
 from fairfl.runs import request
 from fairfl.runs.json import text
@@ -54,8 +55,8 @@ def compare(asked: AskedCompare) -> None:
         sys.stdout.write(text(as_object(found)))
         sys.stdout.flush()
     else:
-        say(shown.lines(found, plan.model.name, plan.cohort))
-    say([f"Written to {shelf.place}"], asked.as_json)
+        say(shown.lines(found))
+    say([f"Written to {shelf.place}", *drawn(shelf.place)], asked.as_json)
     _refuse_if_all_stopped(found, shelf)
 
 

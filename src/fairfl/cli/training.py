@@ -14,11 +14,12 @@ from fairfl import datasets
 from fairfl.algorithms.algorithm import whole
 from fairfl.choice import Choice, choose_q
 from fairfl.cli.app import command
-from fairfl.cli.errors import INTERRUPTED, THEIRS, CommandError, note
+from fairfl.cli.drawn import drawn
+from fairfl.cli.errors import INTERRUPTED, THEIRS, CommandError
 from fairfl.cli.options import Asked, AskedSweep
 from fairfl.cli.output import say
 from fairfl.cli.typed import PLACES, as_typed
-from fairfl.report import tables, writing
+from fairfl.report import tables
 from fairfl.report.progress import shown
 from fairfl.runs import Result, request, train
 from fairfl.runs.json import as_object, text
@@ -155,7 +156,7 @@ def _report(
     finally:
         done = "Nothing was left to train in" if keeper.finished else "Written to"
         kept = keeper.finish(result, chosen)
-        page = _page(kept)
+        page = drawn(kept)
     say([f"{done} {kept}", *page], asked.as_json)
     if all(member.stopped for member in result.members):
         raise CommandError(
@@ -163,16 +164,3 @@ def _report(
             "every experiment stopped early because nothing finite was left to train; the last "
             f"good models are in {kept}, so try a smaller learning rate",
         )
-
-
-def _page(kept: Path) -> list[str]:
-    """Draw the report of what is kept, and say where it is.
-
-    Whatever goes wrong in drawing is told and no more, because the run itself is safe by now.
-    """
-    try:
-        return [f"Open {writing.write(kept)}"]
-    except Exception as error:
-        again = f"fairfl report {shlex.quote(str(kept))}"
-        note(f"the run is kept, but not its report ({error}); draw it with: {again}")
-        return []

@@ -29,6 +29,7 @@ class Difference(NamedTuple):
     low: float
     high: float
     deviation: float
+    seeds: int
     real: bool
     sure: bool
 
@@ -64,6 +65,7 @@ def differences(
                 low=usual.low,
                 high=usual.high,
                 deviation=usual.deviation,
+                seeds=usual.count,
                 real=_leaves_out_zero(usual),
                 sure=_leaves_out_zero(corrected),
             )

@@ -135,16 +135,21 @@ def load_comparison(folder: Path | str) -> Comparison:
     True
     """
     place = Path(folder)
+    asked = asked_in(place)
+    folders = {one["method"]: place / one["folder"] for one in asked["methods"]}
+    _check_finished(place, asked, folders)
+    results: dict[str, Result] = {name: load_run(found) for name, found in folders.items()}
+    return comparison_of(results, asked["baseline"], asked["said"])
+
+
+def asked_in(place: Path) -> dict[str, Any]:
+    """What a folder's comparison.json says, or a sentence about why there is none."""
     if not is_comparison(place):
         raise ValueError(
             f"{str(place)!r} is not a comparison's folder, which holds a {COMPARISON}; name the "
             "folder that a comparison was written to"
         )
-    asked = read(place, COMPARISON)
-    folders = {one["method"]: place / one["folder"] for one in asked["methods"]}
-    _check_finished(place, asked, folders)
-    results: dict[str, Result] = {name: load_run(found) for name, found in folders.items()}
-    return comparison_of(results, asked["baseline"], asked["said"])
+    return read(place, COMPARISON)
 
 
 def _check_finished(place: Path, asked: Mapping[str, Any], folders: Mapping[str, Path]) -> None:

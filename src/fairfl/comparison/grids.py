@@ -30,7 +30,7 @@ GRIDS: Mapping[str, Mapping[str, tuple[float, ...]]] = {
 OF_THEIR_OWN = frozenset({"maml", "q-maml"})
 """Methods that serve each client with a model of its own: compared only where they are named."""
 
-SPAN = 3.0
+SPAN = 10.0
 """The learning rates go from the usual one divided by this to the usual one times this."""
 
 
@@ -42,7 +42,7 @@ def rates(usual: float, own: int) -> tuple[float, ...]:
 
     >>> from fairfl.comparison.grids import rates
     >>> rates(0.1, own=3), rates(0.1, own=9), len(rates(0.1, own=1))
-    ((0.033, 0.1, 0.3), (0.1,), 9)
+    ((0.01, 0.1, 1.0), (0.1,), 9)
     """
     count = max(1, BUDGET // own)
     count -= count % 2 == 0

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import vl_convert
 
+from fairfl.comparison.folder import is_comparison
+from fairfl.report.beside import page_of
 from fairfl.report.contents import page, together
 from fairfl.report.folders import kept, runs_in
 from fairfl.report.page import Figure, Page, figures, html, sheets
@@ -22,7 +24,7 @@ SCALE = 2.0
 
 
 def write(folder: Path) -> Path:
-    """Write the page of a run into its folder, and say where it is.
+    """Write the page of a run or a comparison into its folder, and say where it is.
 
     >>> import tempfile, fairfl
     >>> from fairfl.report.writing import write
@@ -34,7 +36,7 @@ def write(folder: Path) -> Path:
     ...     write(folder.write(result, Path(parent, "first"))).name
     'report.html'
     """
-    return write_page(page(kept(folder)), folder)
+    return write_page(_page(folder), folder)
 
 
 def write_all(folders: Sequence[Path], out: Path) -> list[Path]:
@@ -42,10 +44,18 @@ def write_all(folders: Sequence[Path], out: Path) -> list[Path]:
 
     The page comes first.
     """
-    runs = [kept(run) for folder in folders for run in runs_in(folder)]
-    found = page(runs[0]) if len(runs) == 1 else together(runs)
+    found = _page(folders[0]) if len(folders) == 1 else _of_runs(folders)
     out.mkdir(parents=True, exist_ok=True)
     return [write_page(found, out), *write_pieces(found, out)]
+
+
+def _page(folder: Path) -> Page:
+    return page_of(folder) if is_comparison(folder) else _of_runs([folder])
+
+
+def _of_runs(folders: Sequence[Path]) -> Page:
+    runs = [kept(run) for folder in folders for run in runs_in(folder)]
+    return page(runs[0]) if len(runs) == 1 else together(runs)
 
 
 def write_page(page: Page, folder: Path) -> Path:

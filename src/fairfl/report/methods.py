@@ -1,4 +1,4 @@
-"""A comparison for a terminal of 80 columns: methods, differences, and what each was tuned to."""
+"""A comparison for a terminal of 80 columns: methods, differences, what each was tuned to."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -19,35 +19,37 @@ WIDEST = 18
 """Longer names of methods are broken into lines."""
 
 
-def lines(found: Comparison, model: str, cohort: int) -> list[Any]:
+def lines(found: Comparison) -> list[Any]:
     """Everything that a comparison says, in the order in which it is read.
 
     >>> import fairfl
-    >>> from fairfl.report.comparison import lines
+    >>> from fairfl.report.methods import lines
     >>> data = fairfl.datasets.load("synthetic", clients=20)
     >>> model = fairfl.models.softmax_regression(data)
     >>> methods = [fairfl.fedavg(), fairfl.q_fedavg()]
     >>> found = fairfl.compare(data, model, methods, rounds=3, cohort=5, seeds=2)
-    >>> print(lines(found, model.name, cohort=5)[0])
+    >>> print(lines(found)[0])
     2 methods on synthetic: softmax regression, 20 clients, 2,539 rows
     """
     tables = [methods(found)]
     if found.comparisons:
         tables.append(differences(found))
     tables.append(settings(found))
-    return [*heading(found, model, cohort), "", *tables, *(f"Note: {n}" for n in notes(found))]
+    return [*heading(found), "", *tables, *(f"Note: {n}" for n in notes(found))]
 
 
-def heading(found: Comparison, model: str, cohort: int) -> list[str]:
+def heading(found: Comparison) -> list[str]:
     """What was compared on what, and how long it took."""
     result = found[found.baseline]
-    data, count = result.data, len(found.methods)
+    data, count, told = result.data, len(found.methods), result.settings
+    clients = min(told["cohort"], data.clients)
     seeds = [member.seed for member in result.members]
     named = f"seed {seeds[0]}" if len(seeds) == 1 else f"seeds {seeds[0]} to {seeds[-1]}"
     return [
-        f"{count} method{'s' * (count > 1)} on {data.name}: {model}, {data.clients:,} clients, "
+        f"{count} method{'s' * (count > 1)} on {data.name}: {told['model']}, "
+        f"{data.clients:,} clients, "
         f"{data.rows:,} rows",
-        f"{result.rounds:,} rounds of {min(cohort, data.clients):,} clients, {named}, the same "
+        f"{result.rounds:,} rounds of {clients:,} clients, {named}, the same "
         "splits, cohorts and batches",
         f"trained in {found.seconds:,.1f} s",
     ]
@@ -92,8 +94,12 @@ def _difference(compared: Columns, row: int, figures: Mapping[str, str]) -> tupl
     """The difference with its interval, which is as wide to both sides, and its mark."""
     form = figures[str(compared["metric"][row])]
     value, half = compared["difference"][row], compared["high"][row] - compared["difference"][row]
-    mark = SURE if compared["sure"][row] else REAL if compared["real"][row] else ""
-    return f"{value:+{form}}" + (f" ±{half:{form}}" if half > 0 else ""), mark
+    return f"{value:+{form}}" + (f" ±{half:{form}}" if half > 0 else ""), mark(compared, row)
+
+
+def mark(compared: Columns, row: int) -> str:
+    """How a difference that is real is marked."""
+    return SURE if compared["sure"][row] else REAL if compared["real"][row] else ""
 
 
 def settings(found: Comparison) -> Table:
