@@ -1,6 +1,7 @@
 """Tables as a reader sees them: every figure, whole, on 80 columns."""
 
 import io
+import re
 
 import numpy as np
 import pytest
@@ -141,8 +142,13 @@ def test_what_is_not_here_says_which_file_to_put_where(tmp_path):
 
 
 class Group:
-    def __init__(self, done, members):
+    """What the meter sees of a group of experiments; `evaluated` holds accuracies per split."""
+
+    def __init__(self, done, members, **evaluated):
         self.done, self.places = done, tuple(range(members))
+        splits = [evaluated.get(split) for split in ("train", "validation", "test")]
+        found = tuple(one and [fairfl.fairness(one)] * members for one in splits)
+        self.fairness = {done: found} if evaluated else {}
 
 
 def test_progress_counts_the_rounds_of_every_experiment():
@@ -159,13 +165,40 @@ def test_progress_shows_rounds_per_second_on_a_terminal():
     screen = io.StringIO()
     console = Console(file=screen, width=80, force_terminal=True, legacy_windows=False)
     with shown(200, console) as meter:
-        group = Group(10, 2)
-        meter(Progress(10, 100, 1.0, group))
-        group.done = 60
-        meter(Progress(60, 100, 2.0, group))
+        trained = Group(10, 2)
+        meter(Progress(10, 100, 1.0, trained))
+        trained.done = 60
+        meter(Progress(60, 100, 2.0, trained))
         meter.bar.refresh()
     assert "100 rounds/s" in screen.getvalue()
     assert "60%" in screen.getvalue()
+
+
+def test_progress_shows_how_the_models_serve_so_far():
+    screen = io.StringIO()
+    console = Console(file=screen, width=80, force_terminal=True, legacy_windows=False)
+    with shown(200, console) as meter:
+        one = Group(10, 2, train=[10, 10], test=[40, 80])
+        two = Group(10, 2, train=[10, 10], test=[60, 100])
+        meter(Progress(10, 100, 1.0, one))
+        meter(Progress(20, 100, 2.0, two))
+        meter.bar.refresh()
+    assert "average 70.0, worst 10% 50.0" in screen.getvalue()
+
+
+def test_progress_fits_80_columns():
+    screen = io.StringIO()
+    console = Console(file=screen, width=80, force_terminal=True, legacy_windows=False)
+    with shown(10**6, console) as meter:
+        one, two = Group(10, 2), Group(40_000, 20, test=[100, 100])
+        meter(Progress(10, 100, 1.0, one))
+        meter(Progress(20, 100, 2.0, two))
+        meter.bar.refresh()
+        drawn = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", screen.getvalue())
+    last = [line for line in re.split(r"[\r\n]", drawn) if "rounds/s" in line][-1]
+    assert "800,000 rounds/s" in last
+    assert last.rstrip().endswith("average 100., worst 10% 100.")
+    assert len(last) <= 80
 
 
 def test_progress_is_silent_elsewhere():

@@ -5,7 +5,7 @@ room for on a page (page.py), and speaks the colours of light paper, which a pag
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import altair as alt
 
@@ -20,6 +20,9 @@ Rows = Sequence[Mapping[str, Any]]
 
 WIDTH, HEIGHT, TALL = 640, 280, 360
 """Pixels of a chart in a file."""
+
+ROOM = 8
+"""Pixels between an axis and a mark at its end."""
 
 ROW = 26
 """Pixels that a named client takes."""
@@ -61,15 +64,15 @@ def before_after(before: Entry, after: Entry, split: SplitName) -> Chart:
     """How one model serves each client and how another does: a point per client, or where there
     are many, how many clients are in each cell."""
     measure, rows = before.measure, points.pairs(before, after, split)
-    many = len(rows) > MANY
+    many, scale = len(rows) > MANY, _roomy(_spanning(_both_values(rows), measure))
     marks = _cells(rows) if many else _dots(rows, before, after)
     first, second = ("x", "y") if many else ("before", "after")
     drawn = marks.encode(
-        x=alt.X(f"{first}:Q", title=f"{measure.title}, {before.label}", scale=_measured(measure)),
-        y=alt.Y(f"{second}:Q", title=f"{measure.title}, {after.label}", scale=_measured(measure)),
+        x=alt.X(f"{first}:Q", title=f"{measure.title}, {before.label}", scale=scale),
+        y=alt.Y(f"{second}:Q", title=f"{measure.title}, {after.label}", scale=scale),
     )
     described = f"{measure.noun} of every client under {before.label} and {after.label}"
-    return _styled(_layered(_diagonal(rows, measure), drawn), described, TALL)
+    return _styled(_layered(_diagonal(scale), drawn), described, TALL)
 
 
 def _dots(rows: Rows, before: Entry, after: Entry) -> alt.Chart:
@@ -94,11 +97,13 @@ def _cells(rows: Rows) -> alt.Chart:
     )
 
 
-def _diagonal(rows: Rows, measure: Measure) -> alt.Chart:
+def _both_values(rows: Rows) -> list[float]:
+    return [row[name] for row in rows for name in ("before", "after")]
+
+
+def _diagonal(scale: alt.Scale) -> alt.Chart:
     """Where a client is served as before."""
-    found = [row[name] for row in rows for name in ("before", "after")] or [0.0]
-    ends = (0.0, 100.0) if measure.rises else (min(found), max(found))
-    line = alt.Chart(alt.Data(values=[{"at": end} for end in ends]))
+    line = alt.Chart(alt.Data(values=[{"at": end} for end in scale["domain"]]))
     return line.mark_line(color=LIGHT.line, strokeWidth=2).encode(x="at:Q", y="at:Q")
 
 
@@ -112,7 +117,8 @@ def moves(before: Entry, after: Entry, split: SplitName, most: int = 10) -> Char
         tooltip=_both(before, after),
     )
     change = _colours(CHANGES, "change")
-    x = alt.X("before:Q", title=measure.title, scale=_measured(measure))
+    scale = _roomy(_spanning(_both_values(rows), measure))
+    x = alt.X("before:Q", title=measure.title, scale=scale)
     layers = [
         base.mark_rule(strokeWidth=3).encode(x=x, x2="after:Q", color=change),
         base.mark_point(filled=True, size=60, color=LIGHT.plain, opacity=1).encode(x=x),
@@ -126,12 +132,10 @@ def distribution(several: Sequence[Entry], split: SplitName) -> Chart:
     """How many clients are served how well (the paper's Figure 2), as means over the seeds."""
     measure = several[0].measure
     rows = points.histogram(several, split)
-    return histogram(rows, shades(several), measure.title, measure)
+    return histogram(rows, shades(several), measure.title)
 
 
-def histogram(
-    rows: Rows, colours: Mapping[str, str], title: str, measure: Measure | None = None
-) -> Chart:
+def histogram(rows: Rows, colours: Mapping[str, str], title: str) -> Chart:
     """Clients in bins, a shape per model: rows of model, value, to and clients.
 
     >>> from fairfl.report import charts
@@ -140,12 +144,11 @@ def histogram(
     280
     """
     closed = [*rows, *_ends(rows)]
-    scale = _measured(measure) if measure and measure.rises else alt.Scale(zero=False, nice=False)
     drawn = (
         _chart(closed)
         .mark_area(interpolate="step-after", fillOpacity=0.22, line={"strokeWidth": 2})
         .encode(
-            x=alt.X("value:Q", title=title, scale=scale),
+            x=alt.X("value:Q", title=title, scale=alt.Scale(zero=False, nice=False)),
             y=alt.Y("clients:Q", title="clients", stack=None),
             color=_colours(colours),
             tooltip=[_told("model", "model"), _told("clients", "clients", ".1f")],
@@ -163,7 +166,8 @@ def _ends(rows: Rows) -> list[dict[str, Any]]:
 def frontier(several: Sequence[Entry], split: SplitName, chosen: str | None = None) -> Chart:
     """What evenness costs: average against variance of every entry, with 95 % intervals."""
     measure = several[0].measure
-    base = _chart(points.frontier(several, split, chosen))
+    rows = points.frontier(several, split, chosen)
+    base = _chart(rows)
     title = f"variance of {measure.noun} over clients"
     x = alt.X("variance:Q", title=title, scale=alt.Scale(zero=False))
     y = alt.Y("average:Q", title=f"average {measure.title}", scale=alt.Scale(zero=False))
@@ -177,18 +181,25 @@ def frontier(several: Sequence[Entry], split: SplitName, chosen: str | None = No
         span.encode(x=alt.X("variance_low:Q", title=title), x2="variance_high:Q", y=y),
         span.encode(x=x, y=alt.Y("average_low:Q"), y2="average_high:Q"),
         point.encode(x=x, y=y, color=role, tooltip=told),
-        *(_named(base, side).encode(x=x, y=y) for side in ("left", "right")),
+        *(name.encode(x=x, y=y) for name in _names(rows)),
     ]
     return _styled(_layered(*layers), f"Average {measure.noun} against its variance", TALL)
 
 
-def _named(base: alt.Chart, side: Literal["left", "right"]) -> alt.Chart:
-    """The names of the points that have theirs on this side: above to the right, below to the
-    left."""
-    sign = 1 if side == "right" else -1
-    align: Literal["left", "right"] = "left" if side == "right" else "right"
-    text = base.mark_text(align=align, dx=9 * sign, dy=-11 * sign, fontSize=13)
-    return text.encode(text="model:N").transform_filter(alt.datum.side == side)
+def _names(rows: Rows) -> list[alt.Chart]:
+    """The names of the points, those on one side of theirs together."""
+    sides = [side for side in points.SIDES if any(row["side"] == side.name for row in rows)]
+    return [
+        _chart([row for row in rows if row["side"] == side.name])
+        .mark_text(
+            align="left" if side.right > 0 else "right",
+            dx=9 * side.right,
+            dy=11 * side.down,
+            fontSize=13,
+        )
+        .encode(text="model:N")
+        for side in sides
+    ]
 
 
 def convergence(
@@ -272,6 +283,21 @@ def _chart(rows: Rows) -> alt.Chart:
 
 def _scale(low: float, high: float) -> alt.Scale:
     return alt.Scale(domain=[low, high], nice=False)
+
+
+def _roomy(scale: alt.Scale) -> alt.Scale:
+    """With room for the marks at either end."""
+    return alt.Scale(domain=scale["domain"], nice=False, padding=ROOM)
+
+
+def _spanning(values: Sequence[float], measure: Measure) -> alt.Scale:
+    """Whole tens of percent, or losses, that hold all values."""
+    if not values:
+        return _scale(0.0, 100.0)
+    low, high = min(values), max(values)
+    if measure.rises:
+        return _scale(min(10 * (low // 10), 90.0), 100.0)
+    return _scale(low, high if high > low else low + 1)
 
 
 def _measured(measure: Measure) -> alt.Scale:

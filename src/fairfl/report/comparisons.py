@@ -10,7 +10,7 @@ from fairfl.report.sheets import Column, Rounded, Sheet
 
 METRICS = {
     "average": "average",
-    "average_clients": "over clients",
+    "average_clients": "average over clients",
     "worst10": "worst 10 %",
     "best10": "best 10 %",
     "worst": "worst client",
@@ -95,7 +95,7 @@ def price(plain: Entry, other: Entry, split: SplitName) -> Sheet:
 def clients(rows: Rows, plain: Entry, other: Entry | None, split: SplitName) -> Sheet:
     """Every client: its rows, and how it is served before and after."""
     digits = plain.measure.figures
-    columns = [Column("client"), Column(f"{split} rows", ",.0f"), Column(plain.label, digits)]
+    columns = [Column("client"), Column("rows", ",.0f"), Column(plain.label, digits)]
     if other is None:
         cells = [[row["client"], row["rows"], row["before"]] for row in rows]
     else:
@@ -104,4 +104,5 @@ def clients(rows: Rows, plain: Entry, other: Entry | None, split: SplitName) -> 
             [row["client"], row["rows"], row["before"], row["after"], row["after"] - row["before"]]
             for row in rows
         ]
-    return Sheet("clients", f"{plain.measure.title} of every client", columns, cells)
+    title = f"{plain.measure.title.capitalize()} of every client on {split} data"
+    return Sheet("clients", title, columns, cells)

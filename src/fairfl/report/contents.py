@@ -12,11 +12,12 @@ from fairfl.report.folders import Kept
 from fairfl.report.page import Block, Figure, Listing, Notes, Page, Section, Tile, Tiles
 from fairfl.report.reproducing import reproducing
 from fairfl.report.tables import heading
+from fairfl.runs import Result
 
 EXPLAINED = (
-    "Means over the seeds with 95 % intervals (Student's t). The average is over data points, over "
-    "clients counts every client once, and what follows is over clients. With an angle, a KL "
-    "divergence and a Gini coefficient of 0 and a Jain index of 1, all are served alike."
+    "Means over the seeds with 95 % intervals (Student's t). The average is over data points; all "
+    "else counts every client once. With an angle, a KL divergence and a Gini coefficient of 0 and "
+    "a Jain index of 1, all are served alike."
 )
 
 STEP = (
@@ -32,12 +33,13 @@ LISTED = 20_000
 
 
 class Shown(NamedTuple):
-    """What a report is about: all models, the plain one and the one beside it, on a split."""
+    """What a report is about: all models, the plain one, another beside it and the chosen one of
+    the two, on a split."""
 
     several: Sequence[Entry]
     plain: Entry
     other: Entry | None
-    qualified: bool
+    chosen: Entry | None
     split: SplitName
 
     @property
@@ -46,8 +48,12 @@ class Shown(NamedTuple):
 
     @property
     def best(self) -> Entry:
-        """The model to use."""
-        return self.other if self.other is not None and self.qualified else self.plain
+        """The chosen model, or the plain one where there was nothing to choose."""
+        return self.plain if self.chosen is None else self.chosen
+
+    @property
+    def marked(self) -> str | None:
+        return None if self.chosen is None else self.chosen.label
 
 
 def page(kept: Kept) -> Page:
@@ -84,12 +90,11 @@ def page(kept: Kept) -> Page:
 
 def together(several: Sequence[Kept]) -> Page:
     """Several runs side by side; those on the same data are compared client by client."""
-    found = side_by_side({kept.name: kept.result for kept in several})
-    groups: dict[str, list[Entry]] = {}
-    for entry in found:
-        groups.setdefault(entry.result.data.fingerprint, []).append(entry)
-    many = len(groups) > 1
-    shown = [_compared(entries) for entries in groups.values()]
+    groups: dict[str, dict[str, Result]] = {}
+    for kept in several:
+        groups.setdefault(kept.result.data.fingerprint, {})[kept.name] = kept.result
+    shown = [_compared(side_by_side(results)) for results in groups.values()]
+    many = len(shown) > 1
     return Page(
         title=f"{len(several)} runs side by side: {', '.join(kept.name for kept in several)}",
         headline=" ".join(_of_data(one, many) for one in shown),
@@ -105,7 +110,7 @@ def together(several: Sequence[Kept]) -> Page:
 def _compared(several: Sequence[Entry]) -> Shown:
     """The first beside the most even of the others."""
     split = shown_split([entry.result for entry in several])
-    return Shown(several, several[0], _evenest(several, several[0], split), False, split)
+    return Shown(several, several[0], _evenest(several, several[0], split), None, split)
 
 
 def _of_data(shown: Shown, many: bool) -> str:
@@ -153,10 +158,12 @@ def _shown(kept: Kept) -> Shown:
     several, split = entries(kept.result), shown_split([kept.result])
     choice = kept.choice
     if choice is None:
-        return Shown(several, several[0], _evenest(several, several[0], split), False, split)
+        return Shown(several, several[0], _evenest(several, several[0], split), None, split)
     plain = tuned(several, {**choice.hyperparameters, "q": 0.0}) or several[0]
-    best = tuned(several, choice.hyperparameters) if choice.qualified else None
-    return Shown(several, plain, best or _evenest(several, plain, split), choice.qualified, split)
+    if not choice.qualified:
+        return Shown(several, plain, _evenest(several, plain, split), plain, split)
+    chosen = tuned(several, choice.hyperparameters)
+    return Shown(several, plain, chosen, chosen, split)
 
 
 def _evenest(several: Sequence[Entry], plain: Entry, split: SplitName) -> Entry | None:
@@ -262,12 +269,12 @@ def _frontier(shown: Shown) -> list[Section]:
         f"{'Up' if shown.plain.measure.rises else 'Down'} and to the left is better: a better "
         "average, more evenly. Bars are 95 % intervals over the seeds."
     )
-    drawn = charts.frontier(shown.several, shown.split, shown.best.label)
+    drawn = charts.frontier(shown.several, shown.split, shown.marked)
     return [Section("What does evenness cost?", [Figure("frontier", drawn, caption)])]
 
 
 def _convergence(shown: Shown) -> Section:
-    several, best, noun = shown.several, shown.best.label, shown.plain.measure.noun
+    several, marked, noun = shown.several, shown.marked, shown.plain.measure.noun
     told = {
         "worst10": (f"{noun} of the worst 10 %", "The worst served tenth of the clients."),
         "average": (f"average {noun}", "All data points."),
@@ -275,12 +282,12 @@ def _convergence(shown: Shown) -> Section:
     rounds = [
         Figure(
             f"rounds-{name}",
-            charts.convergence(several, shown.split, name, title, best),
+            charts.convergence(several, shown.split, name, title, marked),
             f"{caption} {_evaluated(shown)}",
         )
         for name, (title, caption) in told.items()
     ]
-    step = Figure("effective-step", charts.effective_step(several, best), STEP)
+    step = Figure("effective-step", charts.effective_step(several, marked), STEP)
     return Section("How did training go?", [*rounds, step])
 
 
@@ -291,5 +298,5 @@ def _evaluated(shown: Shown) -> str:
 def _metrics(shown: Shown) -> Section:
     if len(shown.several) == 1:
         return Section("Fairness metrics", [EXPLAINED, comparisons.splits(shown.plain)])
-    sheet = comparisons.metrics(shown.several, shown.split, shown.best)
+    sheet = comparisons.metrics(shown.several, shown.split, shown.chosen)
     return Section("Fairness metrics", [EXPLAINED, sheet])

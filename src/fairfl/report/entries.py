@@ -70,7 +70,7 @@ def side_by_side(results: Mapping[str, Result]) -> list[Entry]:
 
 
 def _about(result: Result, hyper: Mapping[str, float]) -> dict[str, Any]:
-    drawn = {"data": result.data.name, "sampler": result.sampler, "weights": result.weights}
+    drawn = {"sampler": result.sampler, "weights": result.weights}
     return {"algorithm": result.algorithm, **hyper, **drawn}
 
 

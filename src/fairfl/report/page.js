@@ -2,7 +2,7 @@
 (() => {
   const night = matchMedia("(prefers-color-scheme: dark)");
   const swaps = JSON.parse(document.getElementById("swaps").textContent);
-  const NARROW = 480, PER_PAGE = 10;
+  const PER_PAGE = 10, AXIS = 70, LETTER = 7.5, SYMBOL = 32;
 
   // Charts ---------------------------------------------------------------------------------------
 
@@ -13,9 +13,16 @@
     return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, coloured(inner)]));
   }
 
+  function labels(value) {
+    if (value === null || typeof value !== "object") return [];
+    const own = Array.isArray(value.domain) ? value.domain.filter((label) => typeof label === "string") : [];
+    return own.concat(...Object.values(value).map(labels));
+  }
+
+  // As many names of a legend on a line as there is room for.
   function fitted(spec, width) {
-    const legend = spec.config.legend;
-    legend.columns = width < NARROW ? 2 : Math.max(2, Math.floor(width / 150));
+    const longest = Math.max(1, ...labels(spec).map((label) => label.length));
+    spec.config.legend.columns = Math.max(1, Math.floor((width - AXIS) / (longest * LETTER + SYMBOL)));
     return spec;
   }
 

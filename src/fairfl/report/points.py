@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -180,10 +180,11 @@ def histogram(several: Sequence[Entry], split: SplitName) -> Rows:
 
 
 def _edges(values: Float[np.ndarray, " values"], rises: bool) -> Float[np.ndarray, " edges"]:
-    """Five points of accuracy each, or as many stretches of loss."""
+    """Five points of accuracy each, from the first with a client, or as many stretches of loss."""
     finite = values[np.isfinite(values)]
     if rises or not len(finite):
-        return np.linspace(0, 100, BINS + 1)
+        first = int(min(BINS - 1, finite.min() // (100 / BINS))) if len(finite) else 0
+        return np.linspace(0, 100, BINS + 1)[max(0, first - 1) :]
     low, high = float(finite.min()), float(np.percentile(finite, TAIL))
     return np.linspace(low, high if high > low else low + 1, BINS + 1)
 
@@ -209,10 +210,55 @@ def frontier(several: Sequence[Entry], split: SplitName, chosen: str | None) -> 
         role = "chosen" if entry.label == chosen else "others"
         rows.append({"model": entry.label, "place": place, "role": role, **ends})
     whole = [row for row in rows if np.isfinite(row["average"]) and np.isfinite(row["variance"])]
-    # Neighbours have their names on either side, so that these do not cover each other.
-    ranked = sorted(whole, key=lambda row: row["variance"])
-    side = {row["model"]: "left" if i % 2 else "right" for i, row in enumerate(reversed(ranked))}
-    return [{**row, "side": side[row["model"]]} for row in whole]
+    return _sided(whole)
+
+
+class Side(NamedTuple):
+    """Where a point has its name."""
+
+    name: str
+    right: int
+    down: int
+
+
+SIDES = [Side("ne", 1, -1), Side("sw", -1, 1), Side("se", 1, 1), Side("nw", -1, -1)]
+"""In the order in which they are tried."""
+
+LETTER = (0.027, 0.05)
+"""About a letter's width and height, as shares of a narrow chart."""
+
+
+def _sided(rows: Rows) -> Rows:
+    """Each name on a side where it covers no point and no other name, if there is one."""
+    places = np.column_stack([_shares(rows, name) for name in ("variance", "average")])
+    taken = [np.concatenate([place, place]) for place in places]
+    sided = []
+    for row, place in zip(rows, places, strict=True):
+        boxes = [_box(place, side, len(row["model"])) for side in SIDES]
+        covered = [sum(_meet(box, other) for other in taken) for box in boxes]
+        best = int(np.argmin(covered))
+        taken.append(boxes[best])
+        sided.append({**row, "side": SIDES[best].name})
+    return sided
+
+
+def _shares(rows: Rows, name: str) -> Float[np.ndarray, " models"]:
+    """Where along an axis each value is, from 0 to 1."""
+    ends = np.array([[row[f"{name}_low"], row[f"{name}_high"]] for row in rows]).reshape(-1, 2)
+    low, high = (ends.min(), ends.max()) if len(rows) else (0.0, 1.0)
+    return (np.array([row[name] for row in rows]) - low) / max(high - low, 1e-12)
+
+
+def _box(place: np.ndarray, side: Side, letters: int) -> np.ndarray:
+    """The rectangle that a name takes: left, bottom, right, top."""
+    width, height = LETTER[0] * (letters + 1), LETTER[1]
+    left = place[0] if side.right > 0 else place[0] - width
+    bottom = place[1] + 0.2 * height if side.down < 0 else place[1] - 1.2 * height
+    return np.array([left + 1e-9, bottom, left + width, bottom + height])
+
+
+def _meet(one: np.ndarray, other: np.ndarray) -> bool:
+    return bool((one[:2] <= other[2:]).all() and (other[:2] <= one[2:]).all())
 
 
 def over_rounds(several: Sequence[Entry], split: SplitName, metric: str) -> Rows:

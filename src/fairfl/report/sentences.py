@@ -35,21 +35,15 @@ def worst_served(clients: int) -> str:
     """Who the worst 10 % are.
 
     >>> from fairfl.report.sentences import worst_served
-    >>> worst_served(100), worst_served(15), worst_served(1)
-    ('the worst tenth of its clients', 'the worst served of its 15 clients', 'its one client')
+    >>> worst_served(100), worst_served(15)
+    ('the worst tenth of its clients', 'its worst client')
     """
-    if clients == 1:
-        return "its one client"
-    return (
-        f"the worst served of its {clients} clients"
-        if clients < 20
-        else "the worst tenth of its clients"
-    )
+    return "its worst client" if clients < 20 else "the worst tenth of its clients"
 
 
 def called(entry: Entry) -> str:
     """An entry as the subject of a sentence."""
-    return "The plain model" if entry.hyper.get("q") == 0 else f"The model of {entry.label}"
+    return "The plain model" if entry.hyper.get("q") == 0 else entry.label
 
 
 def headline(plain: Entry, other: Entry | None, split: SplitName, chosen: bool | None) -> str:
@@ -57,7 +51,7 @@ def headline(plain: Entry, other: Entry | None, split: SplitName, chosen: bool |
     where there was nothing to choose."""
     first = levels(plain, split)
     begin = f"{called(plain)} serves {_unevenly(plain, first, split)}."
-    if other is None or chosen is None:
+    if other is None or chosen is None or present(plain, split) == 1:
         return begin
     if not chosen:
         return f"{begin} None of the others is more even and nearly as good on average."
