@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import fairfl
-from fairfl.models.alone import PIECE
+from fairfl.models.alone import PIECE, alone
 from fairfl.models.model import stack
 
 CHARACTERS, WORDS = 6, 12
@@ -183,3 +183,22 @@ def regression(shape):
 def test_data_that_a_deep_model_cannot_read(make, sentence):
     with pytest.raises(ValueError, match=sentence):
         make()
+
+
+@pytest.mark.parametrize("batch_size", [4, 100])
+@pytest.mark.parametrize("epochs", [1, 2])
+def test_training_alone_is_training_side_by_side(epochs, batch_size):
+    """F_k(w^t) of a model that trains alone is measured apart from its steps; nothing else is."""
+    draw = np.random.default_rng(0)
+    sizes = {"a": 3, "b": 29, "c": 9, "d": 150}
+    clients = {k: (draw.normal(size=(n, 5)), np.arange(n) % 3) for k, n in sizes.items()}
+    data = fairfl.from_arrays(clients, split=None)
+    model = fairfl.models.mlp(data, hidden=(4,))
+    algorithm = fairfl.q_fedavg(q=1, learning_rate=0.1, epochs=epochs, batch_size=batch_size)
+    found, expected = (
+        fairfl.train(data, m, algorithm, rounds=3, cohort=3, x64=True, evaluate_every=3, lanes=1)
+        for m in (alone(model), model)
+    )
+    for a, b in zip(*map(jax.tree.leaves, (found.params, expected.params)), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(found.history["loss"], expected.history["loss"], rtol=1e-12)

@@ -5,6 +5,7 @@ from functools import lru_cache, partial
 from typing import Any
 
 import jax
+from jax.lax import optimization_barrier as materialise
 from jaxtyping import Array, Float, PRNGKeyArray, Shaped
 
 from fairfl.clients import FederatedData
@@ -78,4 +79,5 @@ def _apply(
     for layer in params["convolutions"]:
         z = max_pool(jax.nn.relu(convolution(layer, z)))
     hidden, last = params["dense"]
-    return dense(last, jax.nn.relu(dense(hidden, z.reshape(len(z), -1))))
+    # Without the barrier XLA makes one slow kernel of the second convolution and all after it.
+    return dense(last, jax.nn.relu(dense(hidden, materialise(z.reshape(len(z), -1)))))

@@ -1,5 +1,6 @@
 """One round of every experiment of a group: work, rule, server; and what is reported of it."""
 
+from functools import reduce
 from typing import Any, NamedTuple
 
 import jax
@@ -102,9 +103,10 @@ def advance_round(
     accepted = jnp.isfinite(got.losses) & jnp.isfinite(squares)
     weights = jnp.where(accepted, chunk.weights[round][:, None], 0)
     cohort = _cohort(parts.rule, chunk, round, carry, got, weights, squares)
+    combine = _combine_in_turn if parts.client.model.alone else _combine
     a, rule_state, reported = _coefficients(parts.rule, hyper, carry.rule, cohort)
     updates = _with_memory(got.updates, carry.memory)
-    w, server_state = parts.server.apply(hyper, carry.server, carry.w, _combine(a, updates))
+    w, server_state = parts.server.apply(hyper, carry.server, carry.w, combine(a, updates))
     alive = carry.alive & accepted.any(axis=0) & _finite(w)
     new = Carry(
         w=w,
@@ -177,6 +179,16 @@ def _combine(a: Float[Array, "updates models"], updates: Params) -> Params:
     def one(leaf: Array) -> Array:
         weight = a.reshape(a.shape[0], *[1] * (leaf.ndim - 2), a.shape[1])
         return jnp.where(weight == 0, 0, weight * leaf).sum(axis=0)
+
+    return jax.tree.map(one, updates)
+
+
+def _combine_in_turn(a: Float[Array, "updates models"], updates: Params) -> Params:
+    """The same for a model so large that laying all a_k D_k side by side is what takes time."""
+
+    def one(leaf: Array) -> Array:
+        weighted = (jnp.where(a_k == 0, 0, a_k * D_k) for a_k, D_k in zip(a, leaf, strict=True))
+        return reduce(jnp.add, weighted)
 
     return jax.tree.map(one, updates)
 
