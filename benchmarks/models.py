@@ -18,7 +18,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
@@ -83,7 +83,7 @@ def data_of(name: str, rows: int) -> fairfl.FederatedData:
         image = draw.random(size=(rows, SIDE, SIDE), dtype=np.float32)
         return image, np.arange(rows) % WAYS
 
-    clients: dict[Hashable, Any] = {k: client() for k in range(CLIENTS)}
+    clients: dict[Any, Any] = {k: client() for k in range(CLIENTS)}
     if name == "char":
         # Every character is somewhere a label, so that the model has a class for each.
         labels = np.arange(CLIENTS * rows).reshape(CLIENTS, rows) % CHARACTERS
