@@ -188,7 +188,7 @@ def test_data_that_a_deep_model_cannot_read(make, sentence):
 @pytest.mark.parametrize("batch_size", [4, 100])
 @pytest.mark.parametrize("epochs", [1, 2])
 def test_training_alone_is_training_side_by_side(epochs, batch_size):
-    """F_k(w^t) of a model that trains alone is measured apart from its steps; nothing else is."""
+    """The kernel without an axis of models, and updates added in turn, change no result."""
     draw = np.random.default_rng(0)
     sizes = {"a": 3, "b": 29, "c": 9, "d": 150}
     clients = {k: (draw.normal(size=(n, 5)), np.arange(n) % 3) for k, n in sizes.items()}

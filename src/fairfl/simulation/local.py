@@ -15,9 +15,6 @@ from jaxtyping import Array, Bool, Float, Int, Shaped
 from fairfl.algorithms.work import Batch, Hyper, Local, Personal, Work
 from fairfl.models.model import Model, Params, penalties, stack, width
 
-TOGETHER = 64
-"""Rows of which a deep model's F_k is measured at a time: a product of ten rows is as slow."""
-
 
 class DeviceChunk(NamedTuple):
     """A Chunk on the device; see plan.Chunk."""
@@ -130,9 +127,6 @@ def _steps(
     """The steps of one segment. Inside the loop a single lane has no axis: XLA copies less."""
     measured = chunk.measured[round, g]
     alone = client.lanes == 1
-    apart = alone and client.model.alone
-    if apart:
-        loss = loss + _segment_losses_at_w(client, w, data, chunk, round, g)
 
     def loop(measuring: bool) -> Callable[[Any], Any]:
         def body(s: Int[Array, ""], state: tuple[Local, Array]) -> tuple[Local, Array]:
@@ -146,9 +140,7 @@ def _steps(
         return lambda state: jax.lax.fori_loop(first, first + chunk.length[round, g], body, state)
 
     state = jax.tree.map(lambda leaf: leaf[0], (local, loss)) if alone else (local, loss)
-    if apart:
-        state = loop(measuring=False)(state)
-    elif client.work.epochs == 1:
+    if client.work.epochs == 1:
         state = loop(measuring=True)(state)
     else:
         state = jax.lax.cond(measured.any(), loop(measuring=True), loop(measuring=False), state)
@@ -208,34 +200,6 @@ def _losses_at_w(
     if lanes == 1:
         return weight[0] @ losses
     return (weight[:, :, None] * losses.reshape(lanes, rows, -1)).sum(axis=1)
-
-
-def _segment_losses_at_w(
-    client: Client,
-    w: Params,
-    data: Rows,
-    chunk: DeviceChunk,
-    round: Int[Array, ""],
-    g: Int[Array, ""],
-) -> Float[Array, "1 models"]:
-    """The summed losses of one lane's segment at w^t, several of its batches at a time."""
-    batch = chunk.rows.shape[2]
-    several = -(-TOGETHER // batch)
-    first = chunk.start[round, g]
-    length = jnp.where(chunk.measured[round, g, 0], chunk.length[round, g], 0)
-    losses = stack(client.model, width(w)).losses
-
-    def body(s: Int[Array, ""], total: Array) -> Array:
-        step = s * several + jnp.arange(several)
-        at = first + jnp.minimum(step, length - 1)
-        rows = chunk.rows[at, 0].reshape(-1)
-        filled = jnp.where(step < length, chunk.filled[at, 0], 0)
-        live = (jnp.arange(batch) < filled[:, None]).reshape(-1, 1)
-        x, y = (part.at[rows].get(mode="promise_in_bounds") for part in (data.x, data.y))
-        return total + jnp.where(live, losses(w, x, y), 0).sum(axis=0, keepdims=True)
-
-    none = jnp.zeros((1, width(w)), jnp.result_type(float))
-    return jax.lax.fori_loop(0, -(-length // several), body, none)
 
 
 def _over_lanes(client: Client, function: Callable[..., Any], *args: Any) -> Any:
