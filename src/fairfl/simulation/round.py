@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from fairfl.algorithms.rules import Cohort, Rule
+from fairfl.algorithms.rules import Cohort, Needs, Rule
 from fairfl.algorithms.server import Answer, Server
 from fairfl.algorithms.work import Hyper, Personal
 from fairfl.models.model import Params, width
@@ -15,11 +15,15 @@ from fairfl.simulation.local import Client, DeviceChunk, Replies, Rows, replies
 
 
 class Memory(NamedTuple):
-    """The updates of past rounds that a rule asked for, the newest first; id -1 is empty."""
+    """The updates of past rounds that a rule asked for, the newest first; id -1 is empty.
+
+    `gram` holds their inner products where the rule needs them: what is known is not added anew.
+    """
 
     updates: Params
     ids: Int[Array, "past models"]
     ages: Int[Array, "past models"]
+    gram: Float[Array, "past past models"] | None
 
 
 class Carry(NamedTuple):
@@ -66,7 +70,7 @@ def first_carry(parts: Parts, hyper: Hyper, w: Params, clients: int, cohort: int
         rule=states,
         answer=parts.answer.init(w),
         personal=_personal(parts, w, clients),
-        memory=_no_memory(parts.rule.needs.history * cohort, w),
+        memory=_no_memory(parts.rule.needs, cohort, w),
         alive=jnp.ones(models, bool),
         rounds=jnp.zeros(models, jnp.int32),
     )
@@ -80,13 +84,16 @@ def _personal(parts: Parts, w: Params, clients: int) -> Personal:
     return jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (clients, *leaf.shape)), v)
 
 
-def _no_memory(past: int, w: Params) -> Memory | None:
+def _no_memory(needs: Needs, cohort: int, w: Params) -> Memory | None:
+    past, models = needs.history * cohort, width(w)
     if past == 0:
         return None
-    models = width(w)
-    updates = jax.tree.map(lambda leaf: jnp.zeros((past, *leaf.shape), leaf.dtype), w)
-    ids = jnp.full((past, models), -1, jnp.int32)
-    return Memory(updates, ids, jnp.zeros((past, models), jnp.int32))
+    return Memory(
+        updates=jax.tree.map(lambda leaf: jnp.zeros((past, *leaf.shape), leaf.dtype), w),
+        ids=jnp.full((past, models), -1, jnp.int32),
+        ages=jnp.zeros((past, models), jnp.int32),
+        gram=jnp.zeros((past, past, models), jnp.result_type(float)) if needs.gram else None,
+    )
 
 
 def advance_round(
@@ -114,7 +121,7 @@ def advance_round(
         rule=rule_state,
         answer=parts.answer.update(carry.answer, w, carry.rounds),
         personal=_remember(carry.personal, got, chunk.ids[round], accepted),
-        memory=_recall(carry.memory, got.updates, chunk.ids[round], accepted),
+        memory=_recall(carry.memory, got.updates, cohort.gram, chunk.ids[round], accepted),
         alive=alive,
         rounds=carry.rounds + 1,
     )
@@ -133,15 +140,29 @@ def _inner(left: Params, right: Params) -> Float[Array, "cohort models"]:
     return sum(map(one, jax.tree.leaves(left), jax.tree.leaves(right)))  # type: ignore[return-value]
 
 
-def _gram(updates: Params) -> Float[Array, "updates updates models"]:
-    """<D_i, D_j> over all leaves; a non-finite update counts as zero."""
+def _gram(updates: Params, memory: Memory | None) -> Float[Array, "updates updates models"]:
+    """<D_i, D_j> of the round's updates and of those before; a non-finite number counts as zero."""
+    now = jax.tree.map(_finite_or_zero, updates)
+    if memory is None or memory.gram is None:
+        return _products(now, now)
+    beside = _products(now, memory.updates)
+    above = jnp.concatenate([_products(now, now), beside], axis=1)
+    below = jnp.concatenate([beside.swapaxes(0, 1), memory.gram], axis=1)
+    return jnp.concatenate([above, below])
 
-    def one(leaf: Array) -> Array:
-        flat = leaf.reshape(leaf.shape[0], -1, leaf.shape[-1])
-        finite = jnp.where(jnp.isfinite(flat), flat, 0)
-        return jnp.einsum("ipe,jpe->ije", finite, finite)
 
-    return sum(map(one, jax.tree.leaves(updates)))  # type: ignore[return-value]
+def _products(left: Params, right: Params) -> Float[Array, "lefts rights models"]:
+    """<left_i, right_j> over all leaves."""
+
+    def one(a: Array, b: Array) -> Array:
+        flat = (leaf.reshape(leaf.shape[0], -1, leaf.shape[-1]) for leaf in (a, b))
+        return jnp.einsum("ipe,jpe->ije", *flat)
+
+    return sum(map(one, jax.tree.leaves(left), jax.tree.leaves(right)))  # type: ignore[return-value]
+
+
+def _finite_or_zero(leaf: Array) -> Array:
+    return jnp.where(jnp.isfinite(leaf), leaf, 0)
 
 
 def _cohort(
@@ -162,7 +183,7 @@ def _cohort(
         weights=weights,
         losses=got.losses if needs.losses else None,
         norms=squares if needs.norms else None,
-        gram=_gram(_with_memory(got.updates, memory)) if needs.gram else None,
+        gram=_gram(got.updates, memory) if needs.gram else None,
         past_ids=memory.ids if memory else None,
         past_ages=memory.ages if memory else None,
     )
@@ -207,7 +228,11 @@ def _with_memory(updates: Params, memory: Memory | None) -> Params:
 
 
 def _recall(
-    memory: Memory | None, updates: Params, ids: Int[Array, " cohort"], accepted: Array
+    memory: Memory | None,
+    updates: Params,
+    gram: Float[Array, "updates updates models"] | None,
+    ids: Int[Array, " cohort"],
+    accepted: Bool[Array, "cohort models"],
 ) -> Memory | None:
     """This round's updates enter in front, the oldest leave; a refused one leaves a gap."""
     if memory is None:
@@ -218,12 +243,13 @@ def _recall(
     older = jnp.where(memory.ids >= 0, memory.ages + 1, 0)
 
     def shift(now: Array, then: Array) -> Array:
-        return jnp.concatenate([jnp.where(jnp.isfinite(now), now, 0), then])[:past]
+        return jnp.concatenate([_finite_or_zero(now), then])[:past]
 
     return Memory(
         updates=jax.tree.map(shift, updates, memory.updates),
         ids=jnp.concatenate([seen, memory.ids])[:past],
         ages=jnp.concatenate([ages, older])[:past],
+        gram=None if gram is None else gram[:past, :past],
     )
 
 
