@@ -175,3 +175,28 @@ def test_a_regression_reports_fairness_of_losses():
 def test_a_model_that_does_not_fit_the_data_says_why(make, sentence):
     with pytest.raises(ValueError, match=sentence):
         make()
+
+
+def test_a_regression_starts_at_zero_unless_it_is_asked_to_draw():
+    data = made_up([20], features=4, classes=3)
+    params = fairfl.models.softmax_regression(data).init(jax.random.key(0))
+    assert not params["weights"].any()
+    assert not params["bias"].any()
+
+
+def test_drawn_weights_differ_by_seed_within_glorots_bound_and_the_bias_is_zero():
+    """The bound is sqrt(6 / (4 + 3)), and the variance a third of its square: 2 / 7."""
+    data = made_up([20], features=4, classes=3)
+    model = fairfl.models.softmax_regression(data, start="glorot")
+    drawn = jnp.stack([model.init(jax.random.key(seed))["weights"] for seed in range(400)])
+    assert 0.92 < abs(drawn).max() <= (6 / 7) ** 0.5
+    assert drawn.var() == pytest.approx(2 / 7, rel=0.05)
+    assert (drawn[0] != drawn[1]).all()
+    assert not model.init(jax.random.key(0))["bias"].any()
+    assert model.name == "softmax regression, random start"
+
+
+def test_a_start_that_is_not_known_hears_a_sentence():
+    data = made_up([20], features=4, classes=3)
+    with pytest.raises(ValueError, match=r"start='he' is neither 'zero' nor 'glorot'; choose one"):
+        fairfl.models.softmax_regression(data, start="he")

@@ -8,7 +8,7 @@ import pytest
 
 import fairfl
 from fairfl.cli import main
-from fairfl.paper.asked import Asked, plan, random_start
+from fairfl.paper.asked import Asked, plan
 from fairfl.paper.found import reproduce
 from fairfl.paper.recipe import Size, Training, q_of
 from fairfl.paper.reproduction import run
@@ -136,12 +136,11 @@ def test_the_reference_has_its_words_and_one_round_more():
     assert (theirs.algorithm.weights, theirs.rounds) == ("equal", 8)
 
 
-def test_a_random_start_differs_by_seed_and_is_of_glorots_size(data):
-    model = random_start(fairfl.models.softmax_regression(data))
-    result = fairfl.train(data, model, fairfl.fedsgd(1e-12), rounds=1, cohort=4, seed=[1, 2])
-    first, second = result.params["weights"]
-    assert abs(first - second).max() > 0.1
-    assert 0.5 < abs(first).max() <= (6 / (5 + 3)) ** 0.5
+@pytest.mark.parametrize("name", sorted(TRAININGS))
+def test_where_all_clients_take_part_in_a_published_split_the_first_model_is_drawn(name):
+    training = TRAININGS[name]
+    drawn = training.words.get("model") == "softmax-glorot"
+    assert drawn == (training.data in ("adult", "fashion-mnist-afl"))
 
 
 def test_a_stand_in_says_so_everywhere(capsys, tmp_path, monkeypatch):

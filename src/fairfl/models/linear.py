@@ -1,8 +1,9 @@
 """Linear models: softmax regression and the paper's support vector machine.
 
-Both start at zero and carry hand-written stacked kernels: the products are written so that all
-models of a sweep share one matrix product, and barriers keep XLA from computing an exponential
-anew for every reduction that reads it (measured: 1.4x on eight models).
+Both start at zero, unless the regression is asked to start at random, and carry hand-written
+stacked kernels: the products are written so that all models of a sweep share one matrix product,
+and barriers keep XLA from computing an exponential anew for every reduction that reads it
+(measured: 1.4x on eight models).
 """
 
 from functools import lru_cache, partial
@@ -14,15 +15,20 @@ from jax.lax import optimization_barrier as materialise
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from fairfl.clients import FederatedData
+from fairfl.models.layers import dense_layer
 from fairfl.models.model import Model, Reduction, Stacked
 
 Weights = dict[str, Array | np.ndarray]
 
 
-def softmax_regression(data: FederatedData) -> Model:
+def softmax_regression(data: FederatedData, start: str = "zero") -> Model:
     """Softmax regression (multinomial logistic regression) with the shapes of the data.
 
     loss(w, x, y) = log sum_c exp(x . W_c + b_c) - (x . W_y + b_y)
+
+    start="zero" begins at zero, whatever the seed. start="glorot" draws the weights, uniform with
+    variance 2 / (features + classes) (Glorot and Bengio, 2010), so that seeds differ where the
+    split is published and all clients take part.
 
     >>> import numpy as np, fairfl
     >>> data = fairfl.from_arrays({"a": (np.ones((10, 4)), np.arange(10) % 3)})
@@ -31,7 +37,9 @@ def softmax_regression(data: FederatedData) -> Model:
     {'bias': (3,), 'weights': (4, 3)}
     """
     features, classes = shapes(data, "softmax_regression")
-    return _softmax(features, classes, data.task)
+    if start not in ("zero", "glorot"):
+        raise ValueError(f"start={start!r} is neither 'zero' nor 'glorot'; choose one")
+    return _softmax(features, classes, data.task, start == "glorot")
 
 
 def linear_svm(data: FederatedData, reduction: str = "sum") -> Model:
@@ -69,15 +77,16 @@ def shapes(data: FederatedData, model: str) -> tuple[int, int]:
 
 
 @lru_cache
-def _softmax(features: int, classes: int, task: str) -> Model:
+def _softmax(features: int, classes: int, task: str, drawn: bool = False) -> Model:
+    zeros = partial(_zeros, weights=(features, classes), bias=(classes,))
     return Model(
-        init=partial(_zeros, weights=(features, classes), bias=(classes,)),
+        init=partial(dense_layer, inputs=features, outputs=classes) if drawn else zeros,
         loss=_softmax_loss,
         predict=_softmax_predict,
         outputs=_softmax_outputs,
         task=task,  # type: ignore[arg-type]
         stacked=_softmax_kernel,
-        name="softmax regression",
+        name=f"softmax regression{', random start' if drawn else ''}",
     )
 
 

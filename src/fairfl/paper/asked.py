@@ -1,18 +1,10 @@
 """What a reproduction is asked for, and what that makes of a training."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import jax
-import jax.numpy as jnp
-
 from fairfl import datasets
 from fairfl.algorithms import NAMED
-from fairfl.models import Model
-from fairfl.models.model import Params
 from fairfl.paper.recipe import BudgetName, Size, Training
 from fairfl.runs import request
 from fairfl.runs.request import Plan
@@ -82,26 +74,7 @@ def plan(training: Training, data: str, asked: Asked) -> Plan:
         **options,
         **(training.reference if asked.as_reference else {}),
     }
-    found = request.plan(name, words, seeds=range(1, seeds + 1), q=(0.0,))
-    return replace(found, model=random_start(found.model)) if training.start == "random" else found
-
-
-def random_start(model: Model) -> Model:
-    """The same linear model, begun at random: uniform weights of variance 2 / (inputs + outputs).
-
-    As the layers of the reference begin (Glorot and Bengio, 2010), biases at zero.
-    """
-    return replace(
-        model, init=partial(_drawn, zeros=model.init), name=f"{model.name}, random start"
-    )
-
-
-def _drawn(key: jax.Array, zeros: Callable[[jax.Array], Any]) -> Params:
-    found: Mapping[str, jax.Array] = zeros(key)
-    inputs, outputs = found["weights"].shape
-    limit = (6 / (inputs + outputs)) ** 0.5
-    drawn = jax.random.uniform(key, (inputs, outputs), minval=-limit, maxval=limit)
-    return {**found, "weights": drawn.astype(jnp.result_type(float))}
+    return request.plan(name, words, seeds=range(1, seeds + 1), q=(0.0,))
 
 
 def absent(training: Training, data_dir: Path | None) -> str | None:

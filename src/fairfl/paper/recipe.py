@@ -33,8 +33,7 @@ class Training:
     `instead` is the data set that stands in where the files of `data` are not there; `standing`
     says what that does to the numbers, and `shorter` what fewer rounds than the paper's do.
     `reference` are the words that replay the reference code, and `because` says where the paper and
-    its reference code differ, which of them this follows and why. `start` "random" draws the first
-    parameters, so that seeds differ where the split is published and all clients take part.
+    its reference code differ, which of them this follows and why.
     """
 
     name: str
@@ -47,7 +46,6 @@ class Training:
     instead: str | None = None
     instead_words: Mapping[str, Any] = field(default_factory=dict)
     reference: Mapping[str, Any] = field(default_factory=dict)
-    start: Literal["own", "random"] = "own"
     evaluations: int = 20
     because: str = ""
     standing: str = ""

@@ -108,24 +108,27 @@ LAMBDAS = (
     "gradients. Both start from equal lambdas and answer with the mean iterate"
 )
 
+SIZE = {"weights": "size", "model": "softmax-glorot"}
+EQUAL = {"weights": "equal", "model": "softmax-glorot"}
+
 _ADULT = (
     Training(
         "adult-size", "adult", f"q-fedsgd:q=0,0.01,2:{EVERYONE}=0.1", Size(600), Size(600),
-        words={"weights": "size"}, reference={"weights": "equal"}, start="random", because=STARTS,
+        words=SIZE, reference={"weights": "equal"}, because=STARTS,
     ),
     Training(
         "adult-equal", "adult", f"q-fedsgd:q=0,0.01,2:{EVERYONE}=0.1", Size(600), Size(600),
-        words={"weights": "equal"}, start="random", because=STARTS,
+        words=EQUAL, because=STARTS,
     ),
     Training(
         "adult-afl", "adult", "afl:gamma=0,0.1:learning_rate=0.1:answer=mean", Size(600),
-        Size(600), words={"weights": "equal"},
-        reference={"algorithm": "afl:gamma=0:learning_rate=0.1:answer=mean"}, start="random",
+        Size(600), words=EQUAL,
+        reference={"algorithm": "afl:gamma=0:learning_rate=0.1:answer=mean"},
         because=LAMBDAS,
     ),
     Training(
         "adult-long", "adult", f"q-fedsgd:q=0,2:{EVERYONE}=0.1", Size(3_000), Size(600),
-        words={"weights": "size"}, reference={"weights": "equal"}, start="random",
+        words=SIZE, reference={"weights": "equal"},
         because="five times the rounds of the reference, to see where the objective leads",
     ),
 )  # fmt: skip
@@ -133,14 +136,14 @@ _ADULT = (
 _FASHION_MNIST = (
     Training(
         "fashion-mnist-family", "fashion-mnist-afl", f"q-fedsgd:q=0,5,15:{EVERYONE}=0.001",
-        Size(6_000), Size(300, 2), Size(6_000, 2), words={"weights": "size"},
-        reference={"weights": "equal"}, start="random", evaluations=60,
+        Size(6_000), Size(300, 2), Size(6_000, 2), words=SIZE,
+        reference={"weights": "equal"}, evaluations=60,
         because="the three clients have 6,000 rows each, so size and equal weights are the same",
     ),
     Training(
         "fashion-mnist-afl", "fashion-mnist-afl", "afl:gamma=0,0.01:learning_rate=0.001",
-        Size(6_000), Size(300, 2), Size(6_000, 2), words={"weights": "equal"},
-        reference={"algorithm": "afl:gamma=0:learning_rate=0.001"}, start="random",
+        Size(6_000), Size(300, 2), Size(6_000, 2), words=EQUAL,
+        reference={"algorithm": "afl:gamma=0:learning_rate=0.001"},
         evaluations=60, because=LAMBDAS,
     ),
 )  # fmt: skip

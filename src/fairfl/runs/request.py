@@ -20,6 +20,7 @@ from fairfl.models import Model
 
 MODELS = {
     "softmax": models.softmax_regression,
+    "softmax-glorot": partial(models.softmax_regression, start="glorot"),
     "svm": models.linear_svm,
     "svm-mean": partial(models.linear_svm, reduction="mean"),
     "mlp": models.mlp,
