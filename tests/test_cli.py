@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import fairfl
+from fairfl.report import writing
 from fairfl.runs import compiled, folder
 
 # typer before 0.21 imports names that click 8.5 is about to drop.
@@ -410,6 +411,32 @@ def test_results_are_shown_even_if_they_cannot_be_kept(fairfl_, tmp_path, monkey
     monkeypatch.chdir(tmp_path)
     assert fairfl_("run", *SMALL, "--out=run", "--resume")[0] == 0
     assert len(files(tmp_path / "run")) == 10
+
+
+def test_a_report_that_cannot_be_drawn_costs_no_run(fairfl_, tmp_path, monkeypatch):
+    def broken(_):
+        raise RuntimeError("no pen")
+
+    monkeypatch.setattr(writing, "write", broken)
+    code, out, err = fairfl_("run", *SMALL, "--out=run")
+    assert code == 0
+    assert out.endswith("Written to run\n")
+    assert err == (
+        "Note: the run is kept, but not its report (no pen); draw it with: fairfl report run\n"
+    )
+    monkeypatch.undo()
+    monkeypatch.chdir(tmp_path)
+    code, out, _ = fairfl_("report", "run", "--json")
+    assert code == 0
+    assert json.loads(out)["report"] == "run/report.html"
+    assert "run/tables/clients.csv" in json.loads(out)["files"]
+
+
+def test_a_report_on_no_run_says_so(fairfl_, tmp_path):
+    (tmp_path / "empty").mkdir()
+    assert fairfl_("report", "empty")[2].startswith("Error: there is no run in 'empty'")
+    assert fairfl_("report", "nowhere")[2].startswith("Error: 'nowhere' is not a folder")
+    assert files(tmp_path / "empty") == []
 
 
 def test_when_everything_stops_the_last_good_models_are_kept(fairfl_, tmp_path):
