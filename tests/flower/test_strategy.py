@@ -22,7 +22,7 @@ def federated(algorithm, rounds=4, grid=None, model=None, seconds=60, **options)
     return strategy, history
 
 
-FULL = {"learning_rate": 0.5, "batch_size": 100}
+FULL = federations.FULL
 
 ALGORITHMS = [
     fairfl.fedavg(**FULL),

@@ -1,0 +1,1 @@
+"""The rows of federations.py on real processes."""
