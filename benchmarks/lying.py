@@ -8,6 +8,7 @@ the nineteen honest clients on their test rows. The bounds are FairStrategy's us
 """
 
 import sys
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -38,7 +39,7 @@ def main(rounds: int) -> None:
     model = fairfl.models.softmax_regression(data)
     print("| reports | bounds | liar's share of the weight | average | worst 10 % of the honest |")
     print("|---|---|---|---|---|")
-    bounds = {"spread": USUAL.loss_spread, "growth": USUAL.loss_growth}
+    bounds: dict[str, Any] = {"spread": USUAL.loss_spread, "growth": USUAL.loss_growth}
     for factor in (1.0, FACTOR):
         for name, rule, own in (("off", q_ffl(), {}), ("on", bounded(q_ffl()), bounds)):
             algorithm = fairfl.with_rule(

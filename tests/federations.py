@@ -129,18 +129,3 @@ def data(clients=CLIENTS):
 
 
 FULL = {"learning_rate": 0.5, "batch_size": 100}
-
-ALGORITHMS = {
-    "fedavg": lambda: fairfl.fedavg(sampler="everyone", **FULL),
-    "q-fedavg": lambda q: fairfl.q_fedavg(q=q, sampler="everyone", **FULL),
-    "afl": lambda: fairfl.afl(gamma=0.3, learning_rate=0.5),
-    "term": lambda: fairfl.term(t=2, sampler="everyone", **FULL),
-    "fedmgda": lambda: fairfl.fedmgda(sampler="everyone", **FULL),
-}
-
-
-def algorithm(text):
-    """An algorithm from text such as q-fedavg:q=1; every local batch holds all rows."""
-    name, *numbers = text.split(":")
-    pairs = (number.split("=") for number in numbers)
-    return ALGORITHMS[name](**{key: float(value) for key, value in pairs})

@@ -33,22 +33,20 @@ def deployment(tmp_path_factory):
 def test_a_server_that_was_killed_ends_as_if_it_had_not_been(deployment, tmp_path):
     """Killed after two of three rounds and resumed: the bytes of a run that was left alone, and
     the simulator's model."""
-    text = "q-fedavg:q=5"
-    runs = {out: {"algorithms": text, "out": str(tmp_path / out)} for out in ("killed", "whole")}
+    runs = {out: {"q": 5.0, "out": str(tmp_path / out)} for out in ("killed", "whole")}
     died = deployment.run(APP, dies=2, **runs["killed"])
     assert deployment.finished(died, 150) == "finished:failed"
-    kept = tmp_path / "killed" / "q-fedavg-q=5" / "checkpoints"
-    assert [*kept.glob("00000001-*.safetensors")]
+    assert [*(tmp_path / "killed" / "checkpoints").glob("00000001-*.safetensors")]
     again = deployment.run(APP, resume=True, **runs["killed"])
     whole = deployment.run(APP, **runs["whole"])
     for run in (again, whole):
         assert deployment.finished(run, 150) == "finished:completed", deployment.log(run)
     for file in ("result.json", "parameters.safetensors", "record.safetensors"):
-        one, other = (tmp_path / out / "q-fedavg-q=5" / file for out in runs)
+        one, other = (tmp_path / out / file for out in runs)
         assert one.read_bytes() == other.read_bytes(), file
-    simulated = fairfl.train(
-        federations.data(3), federations.model(), federations.algorithm(text), rounds=3, cohort=3
-    )
-    found = fairfl.load_run(tmp_path / "killed" / "q-fedavg-q=5")
+    algorithm = fairfl.q_fedavg(q=5, sampler="everyone", **federations.FULL)
+    data, model = federations.data(3), federations.model()
+    simulated = fairfl.train(data, model, algorithm, rounds=3, cohort=3)
+    found = fairfl.load_run(tmp_path / "killed")
     for name, leaf in simulated.params.items():
         np.testing.assert_allclose(found.params[name], leaf, atol=1e-5)

@@ -142,11 +142,15 @@ def with_arrays(record: ArrayRecord, changed: dict[int, Array]) -> ArrayRecord:
 
 
 def _descend(leaf: np.ndarray, own: Leaves, weights: list[float], out: np.ndarray) -> None:
-    flat = leaf.reshape(-1)
+    """(1 - sum_k a_k) w + sum_k a_k w_k, which is the same with one operation less per number."""
+    flat, others, rest = leaf.reshape(-1), [one.reshape(-1) for one in own], 1 - sum(weights)
     for block in _blocks(leaf.size):
-        total = np.zeros(flat[block].size, _wide(leaf))
-        _add(leaf, own, weights, block, total)
-        np.subtract(flat[block], total, out=out[block], casting="same_kind")
+        total = np.multiply(flat[block], rest, dtype=_wide(leaf))
+        part = np.empty_like(total)
+        for one, a in zip(others, weights, strict=True):
+            np.multiply(one[block], a, out=part, casting="unsafe")
+            total += part
+        out[block] = total
 
 
 def _add(
