@@ -35,12 +35,12 @@ def test_a_server_that_was_killed_ends_as_if_it_had_not_been(deployment, tmp_pat
     the simulator's model."""
     runs = {out: {"q": 5.0, "out": str(tmp_path / out)} for out in ("killed", "whole")}
     died = deployment.run(APP, dies=2, **runs["killed"])
-    assert deployment.finished(died, 150) == "finished:failed"
+    assert deployment.finished(died, 300) == "finished:failed"
     assert [*(tmp_path / "killed" / "checkpoints").glob("00000001-*.safetensors")]
     again = deployment.run(APP, resume=True, **runs["killed"])
     whole = deployment.run(APP, **runs["whole"])
     for run in (again, whole):
-        assert deployment.finished(run, 150) == "finished:completed", deployment.log(run)
+        assert deployment.finished(run, 300) == "finished:completed", deployment.log(run)
     for file in ("result.json", "parameters.safetensors", "record.safetensors"):
         one, other = (tmp_path / out / file for out in runs)
         assert one.read_bytes() == other.read_bytes(), file
