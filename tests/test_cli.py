@@ -131,7 +131,7 @@ def test_a_sweep_of_an_algorithm_without_q(fairfl_):
 
 def test_defaults_are_the_papers(fairfl_, monkeypatch):
     asked = []
-    monkeypatch.setattr(cli.training, "_trained", lambda plan, _: asked.append(plan) or 1 / 0)
+    monkeypatch.setattr(cli.training, "_trained", lambda plan, *_: asked.append(plan) or 1 / 0)
     fairfl_("run", "synthetic")
     assert asked[0].algorithm.experiments == [{"q": 1.0, "learning_rate": 0.1}]
     assert (asked[0].rounds, asked[0].cohort, asked[0].seeds) == (10_000, 10, [0])
@@ -600,3 +600,48 @@ def read_until(descriptor, words, seconds):
         assert select.select([descriptor], [], [], max(0, end - time.monotonic()))[0], seen
         seen += os.read(descriptor, 4096)
     return seen
+
+
+# Predicting ---------------------------------------------------------------------------------------
+
+
+def test_a_sweep_on_a_table_scores_new_rows(fairfl_, visits, tmp_path):
+    words = ["--client=hospital", "--label=readmitted", "--split=.6,.2,.2", "--q=0,1"]
+    code, out, _ = fairfl_("sweep", visits, *words, "--rounds=2", "--seeds=2", "--out=run")
+    assert code == 0
+    assert "'age'                  number, mean" in out
+    (tmp_path / "new.csv").write_text("age,smoker\n30,yes\n50,no\n")
+    code, out, err = fairfl_("predict", "run", "new.csv")
+    assert (code, err) == (0, "")
+    assert "Scored with q-fedavg: q " in out
+    assert "Predictions for 2 rows" in out
+    assert out.endswith("Written to new-predicted.csv\n")
+    assert max(map(len, out.splitlines())) <= 80
+    header, *rows = (tmp_path / "new-predicted.csv").read_text().splitlines()
+    assert header == "age,smoker,prediction,probability_0,probability_1"
+    assert [row.split(",")[0] for row in rows] == ["30", "50"]
+    code, _, err = fairfl_("predict", "run", "new.csv")
+    assert (code, "exists; add --overwrite" in err) == (2, True)
+    code, out, err = fairfl_("predict", "run", "new.csv", "--json", "--experiment=q=1:seed=1")
+    found = json.loads(out)
+    assert (code, err, found["rows"]) == (0, "", 2)
+    assert found["experiment"] == {"q": 1, "learning_rate": 0.1, "seed": 1}
+    assert np.add(found["columns"]["probability_0"], found["columns"]["probability_1"]) == (
+        pytest.approx([1, 1])
+    )
+
+
+def test_a_table_without_a_header_line(fairfl_, visits, tmp_path):
+    bare = tmp_path / "bare.csv"
+    bare.write_text(visits.read_text().split("\n", 1)[1])
+    words = ["--client=hospital", "--label=readmitted", "--rounds=1"]
+    code, _, err = fairfl_("run", bare, *words)
+    assert (code, "no header line, give all its names with columns" in err) == (2, True)
+    code, out, _ = fairfl_("run", bare, *words, "--columns=hospital,age,smoker,readmitted")
+    assert (code, "80 rows" in out) == (0, True)
+
+
+def test_a_task_and_a_split_that_are_none(fairfl_, visits):
+    words = ["--client=hospital", "--label=readmitted"]
+    assert "task='guess' is none of" in fairfl_("run", visits, *words, "--task=guess")[2]
+    assert "must be the shares" in fairfl_("run", visits, *words, "--split=.8,.2")[2]

@@ -37,7 +37,8 @@ from fairfl.comparison import Comparison, compare, load_comparison
 from fairfl.metrics import Fairness, fairness, interval, paired_interval
 from fairfl.models import Model
 from fairfl.paper import theory
-from fairfl.runs import Result, load_run, train
+from fairfl.runs import Prediction, Result, load_run, predict, train
+from fairfl.runs.tracking import tracker
 
 __version__ = "0.1.0"
 
@@ -49,6 +50,7 @@ __all__ = [
     "Fairness",
     "FederatedData",
     "Model",
+    "Prediction",
     "Result",
     "aaggff",
     "afl",
@@ -77,6 +79,7 @@ __all__ = [
     "models",
     "paired_interval",
     "partition",
+    "predict",
     "propfair",
     "q_fedavg",
     "q_fedsgd",
@@ -86,6 +89,7 @@ __all__ = [
     "term",
     "theory",
     "to_leaf",
+    "tracker",
     "train",
     "with_rule",
     "with_server",

@@ -299,3 +299,41 @@ def test_a_late_row_of_another_length(write):
     path = write("h,v,y\n" + "A,1,0\n" * LATE + "B,7,1,4\n")
     text = mistake(path, **AB)
     assert "CSV Error on Line: 30002 Expected Number of Columns: 3 Found: 4); check" in text
+
+
+NAMES = ["h", "v", "y"]
+
+
+@pytest.mark.parametrize("name", ["rows.csv", "rows.data", "rows.txt"])
+def test_names_are_given_to_a_file_without_a_header_line(write, name):
+    bare = load_table(write("A, 1, a\nB, 2, b\n", name), **AB, columns=NAMES)
+    with_header = load_table(write("h,v,y\nA,1,a\nB,2,b\n"), **AB)
+    assert bare.preprocessing.names == tuple(NAMES)
+    np.testing.assert_array_equal(bare.data.x, with_header.data.x)
+    assert bare.data.ids == ("A", "B")
+
+
+def test_blanks_after_commas_are_not_part_of_the_text(write):
+    data = load_table(write("h, v, y\nA, one, no\nB, two, yes\nA,two,no\n"), **AB)
+    assert data.preprocessing.features == ("v = one", "v = two")
+    assert data.data.classes.tolist() == ["no", "yes"]
+
+
+def test_a_first_line_of_given_names_is_a_header_all_the_same(write):
+    data = load_table(write("y,h,v\n0,A,1\n1,B,2\n"), **AB, columns=NAMES).data
+    assert data.y.tolist() == [0, 1]
+
+
+def test_names_that_are_not_as_many_as_the_columns(write):
+    text = mistake(write("A,1,0\nB,2,1\n"), **AB, columns=["h", "y"])
+    assert "has 3 columns but 2 names are given for them, 'h', 'y'" in text
+
+
+def test_names_for_a_file_that_has_its_own(write):
+    path = write('{"h": "A", "v": 1, "y": 0}\n', "rows.jsonl")
+    assert "has names for its own; leave columns out" in mistake(path, **AB, columns=NAMES)
+
+
+def test_a_missing_header_line_is_suspected(write):
+    text = mistake(write("A,1,0\nB,2,1\n"), **AB)
+    assert "if the file has no header line, give all its names with columns" in text

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 
 import typer
 
-from fairfl.cli import compare, datasets, report, reproduce, training
+from fairfl.cli import compare, datasets, predict, report, reproduce, training
 from fairfl.cli.app import app
 from fairfl.cli.errors import INTERRUPTED, complain, note, say_error
 from fairfl.runs import compiled
 
-__all__ = ["app", "compare", "datasets", "main", "report", "reproduce", "training"]
+__all__ = ["app", "compare", "datasets", "main", "predict", "report", "reproduce", "training"]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

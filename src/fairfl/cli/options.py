@@ -89,6 +89,27 @@ Features = Annotated[
         "--features", DATA, "Table: what to predict from; all others if not given.", "COLUMN,.."
     ),
 ]
+Columns = Annotated[
+    str | None,
+    option(
+        "--columns", DATA, "Table: all its columns, for a CSV file without a header line.",
+        "NAME,..",
+    ),
+]  # fmt: skip
+Fractions = Annotated[
+    str | None,
+    option(
+        "--split", DATA, "Table: shares that train, validate and test; 0.8,0.1,0.1 if not given.",
+        "NUMBER,..",
+    ),
+]  # fmt: skip
+Task = Annotated[
+    str | None,
+    option(
+        "--task", DATA, "Table: binary, multiclass or regression; as the labels are if not given.",
+        "NAME",
+    ),
+]  # fmt: skip
 Alpha = Annotated[
     float | None,
     option(
@@ -132,6 +153,12 @@ Out = Annotated[
 Resume = Annotated[
     bool, option("--resume", OUTPUT, "Go on with the run that is there, if there is one.")
 ]
+Track = Annotated[
+    str | None,
+    option(
+        "--track", OUTPUT, "Send evaluated rounds to tensorboard, mlflow or wandb.", "NAME,.."
+    ),
+]  # fmt: skip
 Overwrite = Annotated[bool, option("--overwrite", OUTPUT, "Replace the run that is there.")]
 Json = Annotated[bool, option("--json", OUTPUT, "Print one JSON object and nothing else.")]
 
@@ -180,6 +207,9 @@ class AskedTraining:
     client: Client = None
     label: Label = None
     features: Features = None
+    columns: Columns = None
+    split: Fractions = None
+    task: Task = None
     alpha: Alpha = None
     beta: Beta = None
     partition: Partition = None
@@ -191,6 +221,7 @@ class AskedTraining:
     out: Out = None
     resume: Resume = False
     overwrite: Overwrite = False
+    track: Track = None
     as_json: Json = False
 
 

@@ -19,12 +19,14 @@ from fairfl.cli.errors import INTERRUPTED, THEIRS, CommandError
 from fairfl.cli.options import Asked, AskedSweep
 from fairfl.cli.output import say
 from fairfl.cli.typed import PLACES, as_typed
-from fairfl.report import tables
+from fairfl.report import reading, tables
 from fairfl.report.progress import shown
 from fairfl.runs import Result, request, train
 from fairfl.runs.json import as_object, text
 from fairfl.runs.keeping import Keeper
 from fairfl.runs.request import Plan
+from fairfl.runs.tracking import check_tools, tracker
+from fairfl.simulation.engine import Progress
 
 RUNS = Path("runs")
 """Where a run is kept that does not say where."""
@@ -49,7 +51,7 @@ def run(asked: Asked) -> None:
             "use fairfl sweep to compare several"
         )
     with _keeper(asked, plan) as keeper:
-        result = _trained(plan, keeper)
+        result = _trained(plan, keeper, request.names(asked.track) or [])
         _report(asked, plan, keeper, result, None, [tables.single(result)])
 
 
@@ -66,7 +68,7 @@ def sweep(asked: AskedSweep) -> None:
     seeds = [asked.seed + i for i in range(whole("seeds", asked.seeds))]
     plan = _planned(asked, seeds, q=sorted({*FAMILY, datasets.defaults(asked.data).q}))
     with _keeper(asked, plan) as keeper:
-        result = _trained(plan, keeper)
+        result = _trained(plan, keeper, request.names(asked.track) or [])
         choice, said = _chosen(result)
         _report(asked, plan, keeper, result, choice, said)
 
@@ -85,10 +87,11 @@ def _chosen(result: Result) -> tuple[Choice | None, list[Any]]:
 def _planned(asked: Asked, seeds: Sequence[int], q: Sequence[float]) -> Plan:
     """Everything that can be refused is refused here, before anything is trained."""
     _keeper(asked, None).check()
+    check_tools(request.names(asked.track) or [])
     plan = request.plan(asked.data, vars(asked), seeds, q)
-    if plan.preprocessing is not None:
-        lines = [f"  {line}" for line in plan.preprocessing.describe()]
-        say([f"{asked.data} was read as", *lines, ""], aside=asked.as_json)
+    if plan.data.preprocessing is not None:
+        read = reading.columns(plan.data.preprocessing.describe())
+        say([f"{asked.data} was read as", read, ""], aside=asked.as_json)
     return plan
 
 
@@ -101,12 +104,19 @@ def _keeper(asked: Asked, plan: Plan | None) -> Keeper:
         parent=RUNS,
         label=f"{plan.data.name}-{asked.context.info_name}" if plan else "",
         command=as_typed(asked.context, PLACES),
-        preprocessing=plan and plan.preprocessing and plan.preprocessing.to_json(),
     )
 
 
-def _trained(plan: Plan, keeper: Keeper) -> Result:
-    with shown(plan.total, Console(stderr=True)) as meter:
+def _trained(plan: Plan, keeper: Keeper, tools: Sequence[str]) -> Result:
+    with (
+        shown(plan.total, Console(stderr=True)) as meter,
+        tracker(tools, lambda: keeper.place, plan.data.name) as track,
+    ):
+
+        def after(progress: Progress) -> None:
+            meter(progress)
+            track(progress)
+
         try:
             return train(
                 plan.data,
@@ -117,7 +127,7 @@ def _trained(plan: Plan, keeper: Keeper) -> Result:
                 seed=plan.seeds,
                 split_seed=plan.split_seed,
                 evaluate_every=plan.evaluate_every,
-                on_chunk=meter,
+                on_chunk=after,
                 out=keeper,
             )
         except KeyboardInterrupt:

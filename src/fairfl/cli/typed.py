@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import click
 from click.core import ParameterSource
 
-PLACES = ("data_dir", "as_json")
+PLACES = ("data_dir", "as_json", "track")
 """What a command says of this machine and of this terminal alone."""
 
 

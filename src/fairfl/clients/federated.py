@@ -11,9 +11,10 @@ import numpy as np
 from jaxtyping import Bool, Float, Int, Int8, Shaped
 from numpy.typing import ArrayLike
 
+from fairfl.clients.preprocessing import Preprocessing
 from fairfl.clients.randomness import Stream, permutations
+from fairfl.clients.task import Task, check_task
 
-Task = Literal["binary", "multiclass", "regression"]
 SplitName = Literal["train", "validation", "test"]
 SPLITS: tuple[SplitName, ...] = get_args(SplitName)
 Fractions = tuple[float, float, float]
@@ -55,7 +56,8 @@ class FederatedData:
     draws a split of its own with the given `fractions`, and no row is for support. With both, every
     seed draws from the rows that `roles` has for training alone (see `with_validation`). `classes`
     maps class numbers back to the user's labels and is None for regression. Where x holds indices
-    of tokens, `embeddings` may fix what each token means: row i is the vector of token i.
+    of tokens, `embeddings` may fix what each token means: row i is the vector of token i. Rows of a table
+    know by `preprocessing` how its columns were read.
     """
 
     x: Shaped[np.ndarray, "rows ..."]
@@ -68,6 +70,7 @@ class FederatedData:
     fractions: Fractions | None = None
     name: str = "arrays"
     embeddings: Float[np.ndarray, "tokens dimensions"] | None = None
+    preprocessing: Preprocessing | None = None
 
     @property
     def clients(self) -> int:
@@ -168,8 +171,7 @@ def from_arrays(
     ids = tuple(dict.fromkeys(id for pairs in given for id in pairs))
     if not train:
         raise ValueError("there are no clients: `train` is empty; give at least one client")
-    if task is not None and task not in get_args(Task):
-        raise ValueError(f"task={task!r} is none of {', '.join(get_args(Task))}; choose one")
+    check_task(task)
     _check_support(ids, given)
     blocks = [
         (role, _arrays(id, pairs[id]))

@@ -22,8 +22,8 @@ from fairfl.clients.cells import (
     numbers,
     read_as,
 )
-from fairfl.clients.federated import Task
-from fairfl.clients.sources import listed, opened
+from fairfl.clients.sources import is_text, listed, opened
+from fairfl.clients.task import Task
 
 Class = str | bool | int | float
 Order = Int[np.ndarray, " rows"] | slice
@@ -63,9 +63,29 @@ class NewRows(NamedTuple):
     y: Shaped[np.ndarray, " rows"] | None
 
 
+class Features(NamedTuple):
+    """Rows to be scored, in the table's row order, and what is beside the features.
+
+    `names` are the table's columns, `given` those said for a file without a header line; `unseen`
+    counts the rows whose cell of a text column holds what training never saw; `clients` are the
+    rows' clients as text, None without the column; y is None without labels.
+    """
+
+    x: Float32[np.ndarray, "rows features"]
+    names: tuple[str, ...]
+    given: tuple[str, ...] | None
+    unseen: dict[str, int]
+    clients: Shaped[np.ndarray, " rows"] | None
+    y: Shaped[np.ndarray, " rows"] | None
+    notes: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True)
 class Preprocessing:
-    """What `load_table` did to the columns, so that new rows can be read in the same way."""
+    """What `load_table` did to the columns, so that new rows can be read in the same way.
+
+    `names` are those given to the columns of a file without a header line.
+    """
 
     client: str
     client_as_text: bool
@@ -74,6 +94,7 @@ class Preprocessing:
     classes: tuple[Class, ...] | None
     columns: tuple[Column, ...]
     left_out: LeftOut = ()
+    names: tuple[str, ...] | None = None
     version: int = VERSION
 
     @property
@@ -89,12 +110,39 @@ class Preprocessing:
         # Without this a CSV file whose categories happen to be 1 and 2 would be read as numbers.
         text = {column.name for column in self.columns if column.kind == "category"}
         with opened(table, as_text=text, as_written={self.client, self.label}) as source:
-            _check_columns_present(source, self)
+            used = [column.name for column in self.columns]
+            _check_columns_present(source, [self.client, *used])
             owner, ids = clients_of(source, self.client, self.client_as_text)
             names = np.array(ids, object if self.client_as_text else None)
             y = _known_labels(source, self.label, self.classes)
             x = features_of(source, self.columns, slice(None))
         return NewRows(x, names[owner], y)
+
+    def features_in(self, table: Any, names: Sequence[str] | None = None) -> Features:
+        """What a model needs of another table's rows; client and label columns may be absent.
+
+        `names` are given to the columns of a file without a header line, as they were in training
+        if nothing else is said.
+        """
+        text = {column.name for column in self.columns if column.kind == "category"}
+        named = (names or self.names) if is_text(table) else names
+        with opened(table, text, {self.client, self.label}, named) as source:
+            _check_columns_present(source, [column.name for column in self.columns])
+            x = features_of(source, self.columns, slice(None))
+            y, notes = _labels_if_known(source, self.label, self.classes)
+            clients = _clients_if_there(source, self.client)
+        given = None if named is None else tuple(named)
+        return Features(x, tuple(source.types), given, self._unseen(x), clients, y, notes)
+
+    def _unseen(self, x: Float32[np.ndarray, "rows features"]) -> dict[str, int]:
+        """Rows that are in no category, per column."""
+        starts = np.cumsum([0, *(len(column.features) for column in self.columns)])
+        counts = {
+            column.name: int((~x[:, start:stop].any(axis=1)).sum())
+            for column, (start, stop) in zip(self.columns, pairwise(starts), strict=True)
+            if column.kind == "category"
+        }
+        return {name: count for name, count in counts.items() if count}
 
     def describe(self) -> list[str]:
         """What was done, one line per column."""
@@ -125,7 +173,8 @@ class Preprocessing:
         )
         fields["columns"] = tuple(Column(**column) for column in columns)
         fields["left_out"] = tuple((name, reason) for name, reason in fields["left_out"])
-        fields["classes"] = None if fields["classes"] is None else tuple(fields["classes"])
+        for name in ("classes", "names"):
+            fields[name] = None if fields[name] is None else tuple(fields[name])
         return cls(**fields)
 
 
@@ -245,8 +294,7 @@ def _memory() -> float:
 # ---- new rows ----
 
 
-def _check_columns_present(source: Source, preprocessing: Preprocessing) -> None:
-    needed = [preprocessing.client, *(column.name for column in preprocessing.columns)]
+def _check_columns_present(source: Source, needed: Sequence[str]) -> None:
     absent = [name for name in needed if name not in source.types]
     if absent:
         raise ValueError(
@@ -273,6 +321,24 @@ def _known_labels(
             "predict it"
         )
     return y
+
+
+def _labels_if_known(
+    source: Source, name: str, classes: tuple[Class, ...] | None
+) -> tuple[Shaped[np.ndarray, " rows"] | None, tuple[str, ...]]:
+    """Labels where every row has one that training knew, and why there are none."""
+    try:
+        return _known_labels(source, name, classes), ()
+    except ValueError as error:
+        return None, (f"No accuracy is given: {error}.",)
+
+
+def _clients_if_there(source: Source, name: str) -> Shaped[np.ndarray, " rows"] | None:
+    if name not in source.types or source.kind(name) is None:
+        return None
+    found = source.distinct(source.text(name), by=source.text(name))
+    owner = codes(source, source.text(name), found)
+    return np.array([*found, None], object)[owner]
 
 
 def _class_numbers(

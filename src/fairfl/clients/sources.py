@@ -6,7 +6,7 @@ import os
 import re
 import tempfile
 import zlib
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import takewhile
 from pathlib import Path
@@ -24,6 +24,9 @@ FORMATS = {
     ".jsonl": "json",
     ".ndjson": "json",
 }
+TEXTS = {".data": "csv", ".test": "csv", ".txt": "csv"}
+"""CSV under other names: read where such a file is named, but not where a folder is."""
+
 # A sample of whole numbers or dates cannot tell that a later row has a fraction or a time of day,
 # and DuckDB rounds those silently.
 WIDER = {"BIGINT": "DOUBLE", "DATE": "TIMESTAMP"}
@@ -31,12 +34,16 @@ WIDER = {"BIGINT": "DOUBLE", "DATE": "TIMESTAMP"}
 
 @contextmanager
 def opened(
-    source: Any, as_text: Collection[str] = (), as_written: Collection[str] = ()
+    source: Any,
+    as_text: Collection[str] = (),
+    as_written: Collection[str] = (),
+    columns: Sequence[str] | None = None,
 ) -> Iterator[Source]:
     """The table in DuckDB; whatever DuckDB says about it becomes one sentence.
 
     A CSV file has no types. `as_text` columns stay text, and `as_written` ones become whole numbers
     only where that changes no character, so that a client called 007 or 1.10 keeps its name.
+    `columns` are the names for a CSV file without a header line.
     """
     place = str(source) if _is_path(source) else "the table"
     files = _files(Path(source).expanduser()) if _is_path(source) else None
@@ -47,7 +54,7 @@ def opened(
             if files is None:
                 _register(connection, source)
             else:
-                _read(connection, files, as_text, as_written)
+                _read(connection, files, as_text, as_written, columns)
             yield _described(place, connection)
         except duckdb.Error as error:
             raise ValueError(
@@ -70,6 +77,20 @@ def _is_path(source: Any) -> bool:
     return isinstance(source, str | os.PathLike)
 
 
+def is_text(source: Any) -> bool:
+    """Whether the table is a CSV file, or a folder of them, which may lack a header line.
+
+    >>> from fairfl.clients.sources import is_text
+    >>> is_text("visits.csv.gz"), is_text("visits.parquet")
+    (True, False)
+    """
+    if not _is_path(source):
+        return False
+    path = Path(source)
+    first = _files_in(path)[0] if path.is_dir() else path
+    return _format(first, FORMATS | TEXTS) == "csv"
+
+
 def _described(place: str, connection: duckdb.DuckDBPyConnection) -> Source:
     described = connection.execute("DESCRIBE SELECT * FROM source").fetchall()
     types = {name: type for name, type, *_ in described}
@@ -77,7 +98,7 @@ def _described(place: str, connection: duckdb.DuckDBPyConnection) -> Source:
     if rows == 0:
         raise ValueError(
             f"{place} has the columns {listed(types)} but no rows; give a table with at least "
-            f"one row per client{doubt(place)}"
+            f"one row per client{doubt(place, types)}"
         )
     return Source(place, connection, types, rows)
 
@@ -107,7 +128,7 @@ def _files(path: Path) -> list[Path]:
         return _files_in(path)
     if not path.exists():
         raise ValueError(f"there is no file or folder {str(path)!r}; check the path{_near(path)}")
-    if _format(path) is None:
+    if _format(path, FORMATS | TEXTS) is None:
         raise ValueError(
             f"{str(path)!r} is of an unknown format; give a file that ends in {', '.join(FORMATS)} "
             "(all but .parquet may be followed by .gz)"
@@ -130,9 +151,9 @@ def _files_in(folder: Path) -> list[Path]:
     return files
 
 
-def _format(path: Path) -> str | None:
+def _format(path: Path, formats: Mapping[str, str] = FORMATS) -> str | None:
     name = path.name.lower()
-    found = FORMATS.get(Path(name.removesuffix(".gz")).suffix)
+    found = formats.get(Path(name.removesuffix(".gz")).suffix)
     hidden = name.startswith((".", "_"))
     return None if hidden or (found == "parquet" and name.endswith(".gz")) else found
 
@@ -142,11 +163,17 @@ def _read(
     files: list[Path],
     as_text: Collection[str],
     as_written: Collection[str],
+    columns: Sequence[str] | None,
 ) -> None:
     for path in files:
         _check_gzip(path)
     paths = "[" + ", ".join(_literal(_no_glob(path)) for path in files) + "]"
     together = f"{paths}, union_by_name = true, hive_partitioning = false"
+    if columns is not None and _format(files[0], FORMATS | TEXTS) != "csv":
+        raise ValueError(
+            f"columns names the columns of a CSV file without a header line, but {str(files[0])!r} "
+            "has names for its own; leave columns out"
+        )
     match _format(files[0]):
         case "parquet":
             connection.execute(f"CREATE VIEW source AS SELECT * FROM read_parquet({together})")
@@ -157,8 +184,9 @@ def _read(
             connection.execute(f"CREATE TEMP TABLE source AS SELECT * FROM {table}")
         case _:
             # The first quote may come after the rows that DuckDB looks at.
-            arguments = f"""{together}, header = true, quote = '"', escape = '"'"""
-            _read_csv(connection, arguments, {*as_text, *as_written})
+            arguments = f"""{together}, quote = '"', escape = '"'"""
+            header = _header(connection, arguments, columns, str(files[0]))
+            _read_csv(connection, f"{arguments}, {header}", {*as_text, *as_written})
             _number(connection, as_written)
 
 
@@ -185,6 +213,30 @@ def _literal(text: str) -> str:
 # ---- CSV, which has no types ----
 
 
+def _header(
+    connection: duckdb.DuckDBPyConnection,
+    arguments: str,
+    columns: Sequence[str] | None,
+    place: str,
+) -> str:
+    """How `read_csv` is to find the names: in the first line unless they are given.
+
+    A first line that consists of given names is a header all the same.
+    """
+    if columns is None:
+        return "header = true"
+    query = f"SELECT * FROM read_csv({arguments}, header = false, all_varchar = true) LIMIT 1"
+    first = [str(cell).strip() for row in connection.execute(query).fetchall() for cell in row]
+    if first and set(first) <= set(columns):
+        return "header = true"
+    if first and len(first) != len(columns):
+        raise ValueError(
+            f"{place} has {len(first)} columns but {len(columns)} names are given for them, "
+            f"{listed(columns)}; its first line is {listed(first)}, so give one name for each"
+        )
+    return f"header = false, names = [{', '.join(map(_literal, columns))}]"
+
+
 def _read_csv(
     connection: duckdb.DuckDBPyConnection, arguments: str, as_text: Collection[str]
 ) -> None:
@@ -194,11 +246,17 @@ def _read_csv(
     looked at, which takes several times as long.
     """
     try:
-        types = _csv_types(connection, arguments, as_text, WIDER)
-        connection.execute(f"CREATE TEMP TABLE cells AS SELECT * FROM read_csv({types})")
+        _parse(connection, _csv_types(connection, arguments, as_text, WIDER))
     except duckdb.ConversionException:
-        types = _csv_types(connection, f"{arguments}, sample_size = -1", as_text, {})
-        connection.execute(f"CREATE TEMP TABLE cells AS SELECT * FROM read_csv({types})")
+        _parse(connection, _csv_types(connection, f"{arguments}, sample_size = -1", as_text, {}))
+
+
+def _parse(connection: duckdb.DuckDBPyConnection, arguments: str) -> None:
+    """Text without the blanks around it, which many files have after each comma."""
+    described = connection.execute(f"DESCRIBE SELECT * FROM read_csv({arguments})").fetchall()
+    texts = [quoted(name) for name, type, *_ in described if type == "VARCHAR"]
+    trimmed = f"REPLACE ({', '.join(f'trim({text}) AS {text}' for text in texts)})" if texts else ""
+    connection.execute(f"CREATE TEMP TABLE cells AS SELECT * {trimmed} FROM read_csv({arguments})")
 
 
 def _csv_types(
@@ -246,10 +304,17 @@ def listed(names: Collection[Any], most: int = 30) -> str:
     return f"{shown} and {len(names) - most:,} more" if len(names) > most else shown
 
 
-def doubt(place: str) -> str:
+def doubt(place: str, names: Collection[str]) -> str:
     """What may have happened to the header of a CSV file that is not the expected one."""
+    if _format(Path(place), FORMATS | TEXTS) != "csv":
+        return ""
     hidden = " (a row with more or fewer cells than the others can hide the header)"
-    return hidden if Path(place.removesuffix(".gz")).suffix.lower() in (".csv", ".tsv") else ""
+    numbers = any(re.fullmatch(r"-?[0-9.]+(_[0-9]+)?", name) for name in names)
+    return (
+        f"{hidden}; if the file has no header line, give all its names with columns"
+        if numbers
+        else hidden
+    )
 
 
 def _near(path: Path) -> str:

@@ -41,13 +41,15 @@ def from_table(
     features: Sequence[str] | None = None,
     split: Fractions | None = (0.8, 0.1, 0.1),
     task: Task | None = None,
+    columns: Sequence[str] | None = None,
 ) -> FederatedData:
     """Data from a table with one row per example and a column that names the row's client.
 
     `source` is a CSV, Parquet or JSON lines file, a folder of them, or an Arrow, pandas or polars
-    table. Clients are in the order of their names, a client's rows in the order of the table.
-    Numbers and times are standardised, text becomes one feature per category, missing numbers
-    become the median and are marked. `load_table` also returns how each column was read.
+    table; `columns` names the columns of a CSV file that has no header line. Clients are in the
+    order of their names, a client's rows in the order of the table. Numbers and times are
+    standardised, text becomes one feature per category, missing numbers become the median and are
+    marked; `preprocessing` of the data says how each column was read.
 
     >>> import pathlib, tempfile, fairfl
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -58,8 +60,9 @@ def from_table(
     (('A', 'B'), [2, 2], [1, 0, 0, 1], [[1.0], [-1.0], [-1.0], [1.0]])
     """
     return load_table(
-        source, client=client, label=label, features=features, split=split, task=task
-    ).data
+        source, client=client, label=label, features=features, split=split, task=task,
+        columns=columns,
+    ).data  # fmt: skip
 
 
 def load_table(
@@ -70,6 +73,7 @@ def load_table(
     features: Sequence[str] | None = None,
     split: Fractions | None = (0.8, 0.1, 0.1),
     task: Task | None = None,
+    columns: Sequence[str] | None = None,
 ) -> Table:
     """`from_table`, together with the preprocessing that reads new rows in the same way.
 
@@ -85,15 +89,17 @@ def load_table(
     features: 1
     """
     check_fractions(split)
-    with opened(source, as_written={client, label}) as rows:
+    with opened(source, as_written={client, label}, columns=columns) as rows:
         names = _feature_columns(rows, client, label, features)
         as_text = rows.types[client] not in PLAIN
         owner, ids = clients_of(rows, client, as_text)
         y, classes, task = _labels(rows, label, task)
-        columns, left_out = learnt(rows, names)
+        used, left_out = learnt(rows, names)
         order = np.argsort(owner, kind="stable")
-        x = features_of(rows, columns, order)
+        x = features_of(rows, used, order)
     known = None if classes is None else tuple(classes.tolist())
+    given = None if columns is None else tuple(columns)
+    preprocessing = Preprocessing(client, as_text, label, task, known, used, left_out, names=given)
     offsets = np.concatenate([[0], np.cumsum(np.bincount(owner, minlength=len(ids)))])
     return Table(
         FederatedData(
@@ -105,8 +111,9 @@ def load_table(
             classes=classes,
             fractions=split,
             name=title(source),
+            preprocessing=preprocessing,
         ),
-        Preprocessing(client, as_text, label, task, known, columns, left_out),
+        preprocessing,
     )
 
 
@@ -157,7 +164,7 @@ def _check_column(source: Source, name: str, argument: str) -> None:
     raise ValueError(
         f"{argument}={name!r} is no column of {source.place}, which has {listed(source.types)}; "
         + (f"did you mean {' or '.join(map(repr, near))}?" if near else "name one of these")
-        + ("" if near else doubt(source.place))
+        + ("" if near else doubt(source.place, source.types))
     )
 
 

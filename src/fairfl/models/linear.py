@@ -39,7 +39,7 @@ def softmax_regression(data: FederatedData, start: str = "zero") -> Model:
     features, classes = shapes(data, "softmax_regression")
     if start not in ("zero", "glorot"):
         raise ValueError(f"start={start!r} is neither 'zero' nor 'glorot'; choose one")
-    return _softmax(features, classes, data.task, start == "glorot")
+    return softmax_of(features, classes, data.task, start == "glorot")
 
 
 def linear_svm(data: FederatedData, reduction: str = "sum") -> Model:
@@ -61,7 +61,7 @@ def linear_svm(data: FederatedData, reduction: str = "sum") -> Model:
         )
     if reduction not in ("mean", "sum"):
         raise ValueError(f"reduction={reduction!r} is neither 'mean' nor 'sum'; choose one")
-    return _svm(features, "mean" if reduction == "mean" else "sum")
+    return svm_of(features, "mean" if reduction == "mean" else "sum")
 
 
 def shapes(data: FederatedData, model: str) -> tuple[int, int]:
@@ -77,7 +77,7 @@ def shapes(data: FederatedData, model: str) -> tuple[int, int]:
 
 
 @lru_cache
-def _softmax(features: int, classes: int, task: str, drawn: bool = False) -> Model:
+def softmax_of(features: int, classes: int, task: str, drawn: bool = False) -> Model:
     zeros = partial(_zeros, weights=(features, classes), bias=(classes,))
     return Model(
         init=partial(dense_layer, inputs=features, outputs=classes) if drawn else zeros,
@@ -87,11 +87,12 @@ def _softmax(features: int, classes: int, task: str, drawn: bool = False) -> Mod
         task=task,  # type: ignore[arg-type]
         stacked=_softmax_kernel,
         name=f"softmax regression{', random start' if drawn else ''}",
+        built_in="softmax",
     )
 
 
 @lru_cache
-def _svm(features: int, reduction: Reduction) -> Model:
+def svm_of(features: int, reduction: Reduction) -> Model:
     return Model(
         init=partial(_zeros, weights=(features,), bias=()),
         loss=_svm_loss,
@@ -101,6 +102,7 @@ def _svm(features: int, reduction: Reduction) -> Model:
         task="binary",
         stacked=_svm_kernel,
         name=f"linear SVM ({reduction})",
+        built_in="svm" if reduction == "sum" else "svm-mean",
     )
 
 

@@ -1,6 +1,7 @@
 """A multi-layer perceptron, for rows of numbers; classifies or regresses as the data asks."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache, partial
 
 import jax
@@ -30,13 +31,14 @@ def mlp(data: FederatedData, hidden: Sequence[int] = (128,)) -> Model:
     if not all(width > 0 for width in hidden):
         raise ValueError(f"hidden={tuple(hidden)} must be positive layer widths such as (128,)")
     outputs = 1 if data.classes is None else len(data.classes)
-    return _mlp((data.x.shape[1], *hidden, outputs), data.task)
+    return mlp_of((data.x.shape[1], *hidden, outputs), data.task)
 
 
 @lru_cache
-def _mlp(widths: tuple[int, ...], task: Task) -> Model:
+def mlp_of(widths: tuple[int, ...], task: Task) -> Model:
     name = "MLP " + "-".join(map(str, widths))
-    return from_functions(partial(_init, widths=widths), _apply, task=task, name=name)
+    model = from_functions(partial(_init, widths=widths), _apply, task=task, name=name)
+    return replace(model, built_in="mlp")
 
 
 def _init(key: PRNGKeyArray, widths: tuple[int, ...]) -> Layers:

@@ -54,6 +54,7 @@ class Model:
     stochastic             whether the loss uses its key: dropout and the like
     stacked(models)        optional fast path for that many parameter sets; None derives it by vmap
     alone                  whether it trains fastest alone: one experiment to a program, one lane
+    built_in               by which name `models.built_in` makes it again; None for one of yours
     """
 
     init: Callable[[PRNGKeyArray], Params]
@@ -67,6 +68,7 @@ class Model:
     stacked: Callable[[int], Stacked] | None = None
     alone: bool = False
     name: str = "model"
+    built_in: str | None = None
 
 
 def stack(model: Model, models: int) -> Stacked:

@@ -20,6 +20,7 @@ def settings_of(model: Model, algorithm: Algorithm, chosen: Settings) -> dict[st
     work = algorithm.work
     return {
         "model": model.name,
+        "built_in": model.built_in,
         "work": work.name,
         "epochs": work.epochs,
         "batch_size": work.batch_size,

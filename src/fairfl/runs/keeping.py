@@ -38,8 +38,7 @@ SHARE = 0.02
 class Keeper:
     """A run's folder, and what is to happen where there is one already.
 
-    `folder` None stands for a fresh numbered one in `parent`. `command` is how to run it again, and
-    `preprocessing` the JSON text of a table's.
+    `folder` None stands for a fresh numbered one in `parent`. `command` is how to run it again.
 
     >>> from pathlib import Path
     >>> from fairfl.runs.keeping import Keeper
@@ -53,7 +52,6 @@ class Keeper:
     parent: Path = Path("runs")
     label: str = "run"
     command: str | None = None
-    preprocessing: str | None = None
     manifest: Manifest | None = None
     groups: Sequence[Group] = ()
     fresh: bool = False
@@ -93,13 +91,20 @@ class Keeper:
         elif not (self.resume and _is_run(self.folder)):
             folder.check(self.folder, self.overwrite, self.resume)
 
-    def begin(self, configuration: Mapping[str, Any], about: About) -> None:
-        """Make the folder, or find the run that is in it."""
+    def begin(
+        self, configuration: Mapping[str, Any], about: About, preprocessing: str | None = None
+    ) -> None:
+        """Make the folder, or find the run that is in it; `preprocessing` is JSON text."""
         self.check()
         if self.resume and _is_run(self.place):
             _check_same(self.place, configuration)
         else:
-            self._make({**configuration, "command": self.command}, data_object(about))
+            files = {
+                CONFIGURATION: text({**configuration, "command": self.command}),
+                "data.json": text(data_object(about)),
+                "preprocessing.json": preprocessing,
+            }
+            self._make({name: found for name, found in files.items() if found is not None})
         self.finished = (self.place / RESULT).is_file()
         if self.finished and not (self.place / CHECKPOINTS).exists():
             return
@@ -110,10 +115,7 @@ class Keeper:
         if self.finished:
             shutil.rmtree(self.place / CHECKPOINTS)
 
-    def _make(self, configuration: Mapping[str, Any], about: Mapping[str, Any]) -> None:
-        files = {CONFIGURATION: text(configuration), "data.json": text(about)}
-        if self.preprocessing is not None:
-            files["preprocessing.json"] = self.preprocessing
+    def _make(self, files: Mapping[str, str]) -> None:
         reserved = self.folder is None
         if reserved:
             self.folder = folder.reserved(self.parent, self.label)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +15,8 @@ from fairfl import datasets, models
 from fairfl.algorithms import NAMED, Algorithm
 from fairfl.algorithms.algorithm import Numbers, whole, with_server
 from fairfl.clients import FederatedData
-from fairfl.clients.tables import Preprocessing, load_table
+from fairfl.clients.tables import from_table
+from fairfl.clients.task import check_task
 from fairfl.models import Model
 
 MODELS = {
@@ -34,7 +35,7 @@ METHOD = ("q", "learning_rate", "L", "epochs", "batch_size", "sampler", "weights
 SERVER = {"server": str, "server_learning_rate": Numbers}
 """What every algorithm can be given in words beside what it takes itself."""
 
-COLUMNS = ("client", "label", "features")
+COLUMNS = ("client", "label", "features", "columns", "split", "task")
 OPTIONS = ("alpha", "beta", "partition", "clients", "sizes", "least", "data_seed", "data_dir")
 
 Words = Mapping[str, Any]
@@ -45,7 +46,6 @@ class Plan:
     """What is to be trained on what."""
 
     data: FederatedData
-    preprocessing: Preprocessing | None
     model: Model
     algorithm: Algorithm
     rounds: int
@@ -80,13 +80,12 @@ def plan(source: str, words: Words, seeds: Sequence[int], q: Sequence[float]) ->
     split_seed = _checked("split_seed", words, least=0)
     cohort = _checked("cohort", words)
     if cohort is None:
-        split = found.data.split(seeds[0] if split_seed is None else split_seed)
+        split = found.split(seeds[0] if split_seed is None else split_seed)
         cohort = min(usual.cohort, np.count_nonzero(split.train.sizes))
-    usual_model = "mlp" if found.data.task == "regression" else usual.model
+    usual_model = "mlp" if found.task == "regression" else usual.model
     return Plan(
-        data=found.data,
-        preprocessing=found.preprocessing,
-        model=model(words.get("model") or usual_model, found.data),
+        data=found,
+        model=model(words.get("model") or usual_model, found),
         algorithm=chosen,
         rounds=usual.rounds if rounds is None else rounds,
         cohort=int(cohort),
@@ -114,14 +113,7 @@ def is_table(source: str) -> bool:
     return bool(path.suffix) or len(path.parts) > 1 or os.path.exists(path)
 
 
-class Found(NamedTuple):
-    """Data, and for a table how its columns were read."""
-
-    data: FederatedData
-    preprocessing: Preprocessing | None
-
-
-def _registered(source: str, columns: Words, options: Words) -> Found:
+def _registered(source: str, columns: Words, options: Words) -> FederatedData:
     """A data set by name, which has clients and labels of its own."""
     for name, value in columns.items():
         if value is not None and source in datasets.names():
@@ -131,10 +123,10 @@ def _registered(source: str, columns: Words, options: Words) -> Found:
             )
     given = {name: value for name, value in options.items() if value is not None}
     seed = given.pop("data_seed", 0)
-    return Found(datasets.load(source, seed=seed, **given), None)
+    return datasets.load(source, seed=seed, **given)
 
 
-def _table(source: str, columns: Words, options: Words) -> Found:
+def _table(source: str, columns: Words, options: Words) -> FederatedData:
     """The user's own table; the options of the named data sets mean nothing to it."""
     for name, value in options.items():
         if value is not None:
@@ -142,14 +134,60 @@ def _table(source: str, columns: Words, options: Words) -> Found:
                 f"--{name.replace('_', '-')} is for the data sets that `fairfl datasets` lists, "
                 f"but {source} is a table; leave it out"
             )
-    client, label, features = (columns[name] for name in COLUMNS)
+    client, label = columns["client"], columns["label"]
     if client is None or label is None:
         raise ValueError(
             f"{source} is a table, so say which column holds a row's client and which is to be "
             "predicted, with --client COLUMN --label COLUMN"
         )
-    names = None if features is None else [name.strip() for name in features.split(",")]
-    return Found(*load_table(source, client=client, label=label, features=names))
+    return from_table(
+        source,
+        client=client,
+        label=label,
+        features=names(columns["features"]),
+        columns=names(columns["columns"]),
+        task=check_task(columns["task"]),
+        **({"split": fractions(columns["split"])} if columns["split"] else {}),
+    )
+
+
+def names(words: str | None) -> list[str] | None:
+    """Names with commas between.
+
+    >>> from fairfl.runs.request import names
+    >>> names("age, sex")
+    ['age', 'sex']
+    """
+    return None if words is None else [name.strip() for name in words.split(",")]
+
+
+def labels(words: str) -> dict[str, float]:
+    """Hyper-parameters and the seed of an experiment.
+
+    >>> from fairfl.runs.request import labels
+    >>> labels("q=1:seed=2")
+    {'q': 1.0, 'seed': 2.0}
+    """
+    pairs = dict(
+        _pair(pair, f"the experiment {words!r}", "q=1:seed=2") for pair in words.split(":")
+    )
+    return {name: numbers(name, value)[0] for name, value in pairs.items()}
+
+
+def fractions(words: str) -> tuple[float, float, float]:
+    """Shares of the rows that train, validate and test.
+
+    >>> from fairfl.runs.request import fractions
+    >>> fractions("0.6,0.2,0.2")
+    (0.6, 0.2, 0.2)
+    """
+    found = numbers("split", words)
+    if len(found) != 3:
+        raise ValueError(
+            f"split={words} must be the shares of the rows that train, validate and test; write "
+            "for example split=0.8,0.1,0.1"
+        )
+    return found[0], found[1], found[2]
 
 
 def model(name: str, data: FederatedData) -> Model:
@@ -180,7 +218,9 @@ def algorithm(words: str, given: Mapping[str, Any], usual: Mapping[str, Any]) ->
     if name not in NAMED:
         raise ValueError(_unknown("algorithm", name, NAMED))
     kinds = keywords(name)
-    inline = dict(_pair(pair, words) for pair in pairs)
+    inline = dict(
+        _pair(pair, f"the algorithm {words!r}", "q-fedavg:q=5:sampler=uniform") for pair in pairs
+    )
     beside = {key: value for key, value in given.items() if value is not None}
     for key in (*inline, *beside):
         if key not in kinds:
@@ -226,13 +266,10 @@ def numbers(name: str, words: str) -> list[float]:
         ) from None
 
 
-def _pair(words: str, whole: str) -> tuple[str, str]:
+def _pair(words: str, whole: str, example: str) -> tuple[str, str]:
     key, equals, value = words.partition("=")
     if not (key and equals and value):
-        raise ValueError(
-            f"{words!r} in the algorithm {whole!r} is not name=value; write for example "
-            "q-fedavg:q=5:sampler=uniform"
-        )
+        raise ValueError(f"{words!r} in {whole} is not name=value; write for example {example}")
     return key.replace("-", "_"), value
 
 

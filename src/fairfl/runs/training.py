@@ -169,7 +169,8 @@ def _trained(job: Job, executor: Executor | None, on_chunk: OnChunk) -> Result:
 def _kept(job: Job, executor: Executor | None, on_chunk: OnChunk, keeper: Keeper) -> Result:
     """Training from the keeper's newest checkpoint, up to the last one."""
     groups = groups_of(job.data, job.model, job.algorithm, job.chosen)
-    keeper.begin(_configuration(job, groups), about(job.data))
+    read = job.data.preprocessing
+    keeper.begin(_configuration(job, groups), about(job.data), read and read.to_json())
     if keeper.finished:
         return _as_trained(load_run(keeper.place), job.model)
 
