@@ -23,7 +23,7 @@ from fairfl.comparison.folder import Shelf
 from fairfl.comparison.json import as_object
 from fairfl.comparison.methods import Methods, methods, split
 from fairfl.report import methods as shown
-from fairfl.report import progress
+from fairfl.report import progress, reading
 from fairfl.runs import request
 from fairfl.runs.json import text
 from fairfl.runs.request import METHOD, Plan
@@ -72,9 +72,9 @@ def _plan(asked: AskedCompare) -> Plan:
     seeds = [asked.seed + i for i in range(whole("seeds", asked.seeds))]
     said = {name: value for name, value in vars(asked).items() if name not in METHOD}
     plan = request.plan(asked.data, {**said, "algorithm": "fedavg"}, seeds, q=())
-    if plan.preprocessing is not None:
-        lines = [f"  {line}" for line in plan.preprocessing.describe()]
-        say([f"{asked.data} was read as", *lines, ""], aside=asked.as_json)
+    if plan.data.preprocessing is not None:
+        read = reading.columns(plan.data.preprocessing.describe())
+        say([f"{asked.data} was read as", read, ""], aside=asked.as_json)
     return plan
 
 
@@ -86,7 +86,6 @@ def _shelf(asked: AskedCompare, plan: Plan | None) -> Shelf:
         parent=RUNS,
         label=f"{plan.data.name}-compare" if plan else "",
         command=as_typed(asked.context, PLACES),
-        preprocessing=plan and plan.preprocessing and plan.preprocessing.to_json(),
     )
 
 

@@ -221,13 +221,14 @@ class AskedTraining:
     out: Out = None
     resume: Resume = False
     overwrite: Overwrite = False
-    track: Track = None
     as_json: Json = False
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Asked(AskedTraining, AskedMethod, AskedData):
     """What can be asked of a command that trains one algorithm."""
+
+    track: Track = None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -56,8 +56,8 @@ class FederatedData:
     draws a split of its own with the given `fractions`, and no row is for support. With both, every
     seed draws from the rows that `roles` has for training alone (see `with_validation`). `classes`
     maps class numbers back to the user's labels and is None for regression. Where x holds indices
-    of tokens, `embeddings` may fix what each token means: row i is the vector of token i. Rows of a table
-    know by `preprocessing` how its columns were read.
+    of tokens, `embeddings` may fix what each token means: row i is the vector of token i. Rows of a
+    table know by `preprocessing` how its columns were read.
     """
 
     x: Shaped[np.ndarray, "rows ..."]

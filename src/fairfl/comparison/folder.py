@@ -47,7 +47,6 @@ class Shelf:
     parent: Path = Path("runs")
     label: str = "compare"
     command: str | None = None
-    preprocessing: str | None = None
 
     @property
     def place(self) -> Path:
@@ -81,7 +80,7 @@ class Shelf:
 
     def keeper(self, method: str) -> Keeper:
         """What keeps one method, going on with what is there."""
-        return Keeper(self.place / slug(method), resume=True, preprocessing=self.preprocessing)
+        return Keeper(self.place / slug(method), resume=True)
 
     def finish(self, found: Comparison) -> Path:
         """Write what was compared, beside what each method keeps of itself."""
