@@ -38,6 +38,14 @@ class Problem(NamedTuple):
     rounds: Sequence[Sequence[Visit]]
 
 
+class Meta(NamedTuple):
+    """One task in one round of q-MAML: mini-batches of support rows, query rows, weight u_k."""
+
+    support: Sequence[Vector]
+    query: Vector
+    weight: float
+
+
 # --- losses ---------------------------------------------------------------------------------------
 
 
@@ -125,6 +133,60 @@ def q_fedavg(
             h = h + visit.weight * lipschitz_bound(F, float(Delta_w @ Delta_w), q, L)
         w = w - Delta / h
     return w
+
+
+def q_maml(
+    problem: Problem,
+    tasks: Sequence[Sequence[Meta]],
+    w: Vector,
+    q: float,
+    L: float,
+    inner: float,
+    hessian_times: Callable | None = None,
+) -> Vector:
+    """Algorithm 4; with Hessian-vector products the exact gradient in w, by the chain rule."""
+    value, gradient = problem.objective
+    for cohort in tasks:
+        Delta, h = np.zeros_like(w), 0.0
+        for task in cohort:
+            path = adapted(problem, w, task.support, inner)
+            x, y = problem.x[task.query], problem.y[task.query]
+            F, slope = value(path[-1], x, y), gradient(path[-1], x, y)
+            if hessian_times is not None:
+                for w_j, rows in zip(path[-2::-1], task.support[::-1], strict=True):
+                    bend = hessian_times(w_j, problem.x[rows], problem.y[rows], slope)
+                    slope = slope - inner * bend
+            Delta = Delta + task.weight * (F**q * slope)
+            h = h + task.weight * lipschitz_bound(F, float(slope @ slope), q, L)
+        w = w - Delta / h
+    return w
+
+
+def adapted(problem: Problem, w: Vector, support: Sequence[Vector], inner: float) -> list[Vector]:
+    """w and where each inner step leads."""
+    path = [w]
+    for rows in support:
+        slope = problem.objective.gradient(path[-1], problem.x[rows], problem.y[rows])
+        path.append(path[-1] - inner * slope)
+    return path
+
+
+def softmax_hessian_times(features: int, classes: int) -> Callable[..., Vector]:
+    """H v of the softmax cross entropy: X^T (S * (z' - sum S z')) / n with z' the scores of v."""
+
+    def split(w):
+        return w[: features * classes].reshape(features, classes), w[features * classes :]
+
+    def times(w, x, y, v):
+        weights, bias = split(w)
+        e = np.exp(x @ weights + bias)
+        S = e / e.sum(axis=1)[:, None]
+        moved, shifted = split(v)
+        z = x @ moved + shifted
+        slope = S * (z - (S * z).sum(axis=1)[:, None]) / len(y)
+        return np.concatenate([(x.T @ slope).ravel(), slope.sum(axis=0)])
+
+    return times
 
 
 def fedavg(problem: Problem, w: Vector, learning_rate: float, batch_size: int) -> Vector:

@@ -36,10 +36,28 @@ class Batch(NamedTuple):
     key: Any
 
 
+class Adaptation(NamedTuple):
+    """How a client makes w its own on its support rows, before its other rows are read.
+
+    w_k = adapt(hyper, model, w, support) takes mini-batches of batch_size rows, on an axis in
+    front: `steps` of them when it trains, `evaluated` when it is evaluated. A batch in which
+    nothing is live, of a client without support rows, must leave w as it is. F_k is then measured
+    at w_k, and the work gets w_k for w; `exact` pulls D_k back through adapt, from w_k to w.
+    """
+
+    steps: int
+    evaluated: int
+    batch_size: int
+    adapt: Callable[[Hyper, Model, Params, Batch], Params]
+    exact: bool = False
+
+
 class Work(NamedTuple):
     """What a client does with the model it receives.
 
     batch_size None means one pass over all rows in their own order (no shuffle, any tile size).
+    batches caps the mini-batches of an epoch; F_k is then measured on the rows that are read.
+    adaptation is what happens on support rows first, and where F_k is measured; None is at w.
     personal(w) makes the v_k that a client keeps between rounds; None when it keeps nothing.
     """
 
@@ -50,6 +68,8 @@ class Work(NamedTuple):
     epochs: int = 1
     batch_size: int | None = None
     personal: Callable[[Params], Personal] | None = None
+    batches: int | None = None
+    adaptation: Adaptation | None = None
 
 
 def batch_gradient(model: Model, params: Params, batch: Batch) -> Params:

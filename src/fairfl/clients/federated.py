@@ -48,6 +48,25 @@ class Split(NamedTuple):
     support: Rows
 
 
+def halved(split: Split) -> Split:
+    """Every second training row of a client becomes a support row; a client of one row has none.
+
+    >>> import numpy as np, fairfl
+    >>> from fairfl.clients.federated import halved
+    >>> data = fairfl.from_arrays({"a": (np.zeros((5, 2)), [0, 1, 1, 0, 1])}, split=None)
+    >>> found = halved(data.split(seed=0))
+    >>> len(found.train.of(0)), len(found.support.of(0))
+    (3, 2)
+    """
+    places, offsets = split.train
+    owner = np.repeat(np.arange(len(offsets) - 1), split.train.sizes)
+    second = (np.arange(len(places)) - offsets[owner]) % 2 == 1
+    clients = len(offsets) - 1
+    return split._replace(
+        train=_rows(places, ~second, owner, clients), support=_rows(places, second, owner, clients)
+    )
+
+
 @dataclass(frozen=True, eq=False)
 class FederatedData:
     """The rows of all clients, back to back: client k owns rows offsets[k] to offsets[k + 1].

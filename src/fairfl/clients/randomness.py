@@ -21,6 +21,7 @@ class Stream(IntEnum):
     DATA = 5
     NOISE = 6
     PARTITION = 7
+    SUPPORT = 8
 
 
 def generator(seed: int, stream: Stream, round: int = 0, client: int = 0) -> np.random.Generator:

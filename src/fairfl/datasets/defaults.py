@@ -27,6 +27,7 @@ class Defaults:
     algorithm: str = "q-fedavg"
     model: str = "softmax"
     learning_rate: float = 0.1
+    inner_learning_rate: float = 0.1
     batch_size: int = 10
     cohort: int = 10
     epochs: int = 1
@@ -54,6 +55,12 @@ _SENT140 = Defaults(model="sentiment-lstm", learning_rate=0.03, batch_size=32, r
 # Not in the paper: the usual federated setting for these images, and enough rounds to see a trend.
 _IMAGES = Defaults(model="mlp", learning_rate=0.03, batch_size=10, rounds=500)
 
+# One step on ten support drawings, and as many of query: what the reference code reads in a round.
+_OMNIGLOT = Defaults(
+    algorithm="q-maml", model="omniglot-cnn", learning_rate=0.01, inner_learning_rate=0.01,
+    batch_size=10, rounds=10_000, q=0.1,
+)  # fmt: skip
+
 _OF = {
     "synthetic": _SYNTHETIC,
     "synthetic-iid": _SYNTHETIC,
@@ -67,6 +74,7 @@ _OF = {
     "sent140-subset": _SENT140,
     "fashion-mnist": _IMAGES,
     "mnist": _IMAGES,
+    "omniglot": _OMNIGLOT,
 }
 
 

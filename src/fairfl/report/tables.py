@@ -62,7 +62,8 @@ def family(
     rows = settings(result)
     varying = _varying(rows)
     found, figures = result.fairness(split), figures_of(result)
-    table = ruled(f"{split.capitalize()} {noun_of(result)} over clients{_over_seeds(rows)}")
+    served = f"{noun_of(result)} over clients{_adapted(result)}"
+    table = ruled(f"{split.capitalize()} {served}{_over_seeds(rows)}")
     for name in varying:
         table.add_column(name.replace("_", " "), justify="right", style="bold")
     _add_metrics(table)
@@ -75,7 +76,7 @@ def family(
 
 def single(result: Result) -> Table:
     """One experiment: a row per split that has rows."""
-    table = ruled(f"{noun_of(result).capitalize()} over clients")
+    table = ruled(f"{noun_of(result).capitalize()} over clients{_adapted(result)}")
     table.add_column("split", style="bold")
     table.add_column("clients", justify="right")
     _add_metrics(table)
@@ -227,6 +228,11 @@ def _varying(rows: Sequence[Setting]) -> list[str]:
 def _over_seeds(rows: Sequence[Setting]) -> str:
     seeds = len(rows[0].places)
     return f", mean ± deviation of {seeds} seeds" if seeds > 1 else ""
+
+
+def _adapted(result: Result) -> str:
+    steps = result.settings.get("personal_steps")
+    return "" if steps is None else f", each after {steps} steps on its own rows"
 
 
 def noun_of(result: Result) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from fairfl.algorithms import Algorithm
+from fairfl.algorithms.work import Adaptation
 from fairfl.clients.about import About
 from fairfl.models import Model
 from fairfl.runs.json import SCHEMA, plain
@@ -33,6 +34,16 @@ def settings_of(model: Model, algorithm: Algorithm, chosen: Settings) -> dict[st
         "width": chosen.width,
         "lanes": chosen.lanes,
         "x64": chosen.x64,
+        **(_adaptation(work.adaptation, chosen) if work.adaptation else {}),
+    }
+
+
+def _adaptation(adaptation: Adaptation, chosen: Settings) -> dict[str, Any]:
+    """How clients adapt, for works in which they do."""
+    return {
+        "inner_steps": adaptation.steps,
+        "personal_steps": adaptation.evaluated,
+        "support": "every second training row" if chosen.stands_in else "support rows",
     }
 
 

@@ -25,6 +25,8 @@ def objective(member: Experiment) -> Float[np.ndarray, " evaluations"]:
 
 def _objective(found: Evaluation, q: float) -> float:
     here = found.size > 0
+    if not here.any():
+        return np.nan
     share, F = found.size[here] / found.size.sum(), found.loss[here]
     if not np.isfinite(F).all():
         return np.nan

@@ -17,6 +17,7 @@ def notes(result: Result, asked: str, refused: str = "were not finite") -> Resul
     """The result with everything that should be said about it; `refused` is why replies were."""
     said = [
         *_full_cohort(result, asked),
+        *_adapted(result),
         *_missing(result),
         *_stopped(result),
         *_quarantined(result, refused),
@@ -50,6 +51,16 @@ def _full_cohort(result: Result, asked: str) -> list[str]:
     return [
         f"The cohort holds every client, so the sampler is everyone (not {asked}) and "
         f"weights={result.weights} are set by u_k."
+    ]
+
+
+def _adapted(result: Result) -> list[str]:
+    steps = result.settings.get("personal_steps")
+    if steps is None:
+        return []
+    return [
+        f"Clients are evaluated after {steps} steps on their own {result.settings['support']}, and "
+        "training rows are not: `loss` in the history is theirs, after the inner steps."
     ]
 
 

@@ -98,11 +98,17 @@ class Result:
         for member in self.members:
             found = member.fairness[max(member.fairness)][check_split(split)]
             if found is None:
-                raise ValueError(
-                    f"no client has rows in the {split} split; give the data a {split} part"
-                )
+                raise ValueError(self._absent(split))
             rows.append({**member.labels, **found._asdict()})
         return columns(rows)
+
+    def _absent(self, split: SplitName) -> str:
+        if split == "train":
+            return (
+                f"{self.algorithm} evaluates no training rows, because clients adapt before they "
+                "are evaluated; read `loss` in the history, or another split"
+            )
+        return f"no client has rows in the {split} split; give the data a {split} part"
 
     def clients(self, split: SplitName = "test") -> Columns:
         """Every client of every experiment: one row each, clients without rows left out."""

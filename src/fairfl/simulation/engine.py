@@ -21,9 +21,9 @@ from fairfl.algorithms import Algorithm
 from fairfl.clients import FederatedData, Rows
 from fairfl.metrics import Fairness, fairness, fairness_of_losses
 from fairfl.models.model import Model
-from fairfl.simulation.evaluation import Evaluation
+from fairfl.simulation.evaluation import Evaluation, Evaluations
 from fairfl.simulation.interruption import Interrupted, heard
-from fairfl.simulation.plan import Planner, lay_out, planner
+from fairfl.simulation.plan import Planner, lay_out, planner, split_of, stands_in
 from fairfl.simulation.round import Carry, Info
 from fairfl.simulation.worker import (
     DATA,
@@ -49,12 +49,13 @@ LANE_COST, MOST_LANES = 0.45, 5
 CLIENTS_IN_HISTORY = 10_000
 """Above so many clients only the last evaluation keeps every client's accuracy and loss."""
 
-Evaluations = tuple[Evaluation, Evaluation, Evaluation]
-
 
 @dataclass(frozen=True)
 class Settings:
-    """How to run: everything that is neither data, model nor algorithm."""
+    """How to run: everything that is neither data, model nor algorithm.
+
+    `stands_in` tells that training rows stand in for support rows, which the data do not have.
+    """
 
     rounds: int
     cohort: int
@@ -65,6 +66,7 @@ class Settings:
     lanes: int
     x64: bool
     sampler: str
+    stands_in: bool
 
 
 @dataclass
@@ -106,11 +108,12 @@ def settings(
     x64: bool,
 ) -> Settings:
     """Check what a user asked for and fill in what follows from it."""
-    rows = data.split(seeds[0] if split_seed is None else split_seed).train
-    _check_cohort(rows, algorithm, cohort)
+    split = split_of(data, algorithm, seeds[0] if split_seed is None else split_seed)
+    _check_cohort(split.train, algorithm, cohort)
     usual = 1 if model.alone else group_width(len(algorithm.experiments), len(seeds))
     chosen = width or usual
-    plan = planner(rows, algorithm, cohort, seeds[0])
+    plan = planner(split.train, algorithm, cohort, seeds[0])
+    side_by_side = chosen == 1 and _shares_steps(model) and not algorithm.work.adaptation
     return Settings(
         rounds=rounds,
         cohort=cohort,
@@ -118,9 +121,10 @@ def settings(
         split_seed=split_seed,
         evaluate_every=evaluate_every,
         width=chosen,
-        lanes=lanes or (lane_count(plan) if chosen == 1 and _shares_steps(model) else 1),
+        lanes=lanes or (lane_count(plan) if side_by_side else 1),
         x64=x64,
         sampler=plan.sampler.name,
+        stands_in=stands_in(data, algorithm),
     )
 
 
@@ -159,7 +163,7 @@ def lane_count(plan: Planner) -> int:
     One step of P lanes costs about 1 + LANE_COST (P - 1) steps of one; a round takes as many as its
     fullest lane. With one client that outweighs all others, more lanes only idle.
     """
-    steps = [-(-plan.people.sizes[plan.draw(round)[0]] // plan.batch) for round in range(16)]
+    steps = [-(-plan.read[plan.draw(round)[0]] // plan.batch) for round in range(16)]
 
     def cost(lanes: int) -> float:
         fullest = sum(int(np.max(lay_out(s, lanes)[0] + s)) for s in steps)

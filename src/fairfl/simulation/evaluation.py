@@ -42,6 +42,10 @@ class Evaluation(NamedTuple):
     size: Int[np.ndarray, " clients"]
 
 
+Evaluations = tuple[Evaluation, Evaluation, Evaluation]
+"""On the training, validation and test rows."""
+
+
 def blocks_of(split: Split) -> Blocks:
     """The rows of all three splits, owner (split, client) after owner."""
     parts = [_blocks(rows) for rows in (split.train, split.validation, split.test)]
@@ -66,9 +70,7 @@ def _blocks(rows: Rows) -> Blocks:
     return Blocks(index.astype(np.int32), count.astype(np.int32), owner, sizes)
 
 
-def evaluate(
-    model: Model, w: Params, x: Array, y: Array, blocks: Blocks
-) -> tuple[Evaluation, Evaluation, Evaluation]:
+def evaluate(model: Model, w: Params, x: Array, y: Array, blocks: Blocks) -> Evaluations:
     """Train, validation and test accuracy and loss of every client, for stacked models."""
     padding = -len(blocks.filled) % TILE
     rows = np.pad(blocks.rows, ((0, padding), (0, 0)))
@@ -76,8 +78,19 @@ def evaluate(
     program = _program(model, width(w))
     loss, hits, penalty = map(np.asarray, program(w, x, y, rows, count))
     real = slice(len(blocks.filled))
-    total = _per_owner(loss[real], blocks)
-    percent = 100 * _per_owner(hits[real], blocks)
+    return gathered(model, blocks, loss[real], hits[real], penalty)
+
+
+def gathered(
+    model: Model,
+    blocks: Blocks,
+    loss: Float[np.ndarray, "blocks models"],
+    hits: Float[np.ndarray, "blocks models"],
+    penalty: Float[np.ndarray, "... models"],
+) -> Evaluations:
+    """Accuracy and loss of every client and split, from the sums over blocks."""
+    total = _per_owner(loss, blocks)
+    percent = 100 * _per_owner(hits, blocks)
     size = np.where(blocks.size > 0, blocks.size, np.nan)[:, None]
     F = (total / size if model.reduction == "mean" else np.where(size > 0, total, np.nan)) + penalty
     accuracy = percent / size if model.task != "regression" else np.full_like(percent, np.nan)
@@ -97,24 +110,27 @@ def _per_owner(blocks_sum: np.ndarray, blocks: Blocks) -> Float[np.ndarray, "own
 
 @lru_cache(maxsize=64)
 def _program(model: Model, models: int):
-    stacked = stack(model, models)
-
-    def tile(w: Params, x: Array, y: Array, rows: Array, count: Array) -> tuple[Array, Array]:
-        live = jnp.arange(BLOCK) < count[:, None]
-        flat = rows.reshape(-1)
-        xs, ys = x.at[flat].get(mode="promise_in_bounds"), y[flat]
-        losses = stacked.losses(w, xs, ys)
-        shape = (*rows.shape, losses.shape[-1])
-        loss = jnp.where(live[:, :, None], losses.reshape(shape), 0).sum(axis=1)
-        if model.task == "regression":
-            return loss, jnp.zeros_like(loss)
-        correct = stacked.correct(w, xs, ys).reshape(shape)
-        return loss, (live[:, :, None] & correct).sum(axis=1).astype(loss.dtype)
-
     @jax.jit
     def run(w: Params, x: Array, y: Array, rows: Array, count: Array):
         tiles = rows.reshape(-1, TILE, BLOCK), count.reshape(-1, TILE)
-        loss, hits = jax.lax.map(lambda part: tile(w, x, y, *part), tiles)
+        loss, hits = jax.lax.map(lambda part: tile(model, w, x, y, *part), tiles)
         return loss.reshape(-1, models), hits.reshape(-1, models), penalties(model, w)
 
     return run
+
+
+def tile(
+    model: Model, w: Params, x: Array, y: Array, rows: Array, count: Array
+) -> tuple[Float[Array, "blocks models"], Float[Array, "blocks models"]]:
+    """The summed losses and the hits of blocks of rows."""
+    stacked = stack(model, width(w))
+    live = jnp.arange(rows.shape[1]) < count[:, None]
+    flat = rows.reshape(-1)
+    xs, ys = x.at[flat].get(mode="promise_in_bounds"), y[flat]
+    losses = stacked.losses(w, xs, ys)
+    shape = (*rows.shape, losses.shape[-1])
+    loss = jnp.where(live[:, :, None], losses.reshape(shape), 0).sum(axis=1)
+    if model.task == "regression":
+        return loss, jnp.zeros_like(loss)
+    correct = stacked.correct(w, xs, ys).reshape(shape)
+    return loss, (live[:, :, None] & correct).sum(axis=1).astype(loss.dtype)

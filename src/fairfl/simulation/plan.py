@@ -7,6 +7,7 @@ loop of SGD steps.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -14,7 +15,9 @@ from jaxtyping import Bool, Float, Int, Int32
 
 from fairfl.algorithms import Algorithm
 from fairfl.algorithms.samplers import Population, Sampler, Weights, effective, population, weights
-from fairfl.clients import FederatedData, Rows
+from fairfl.algorithms.work import Work
+from fairfl.clients import FederatedData, Rows, Split
+from fairfl.clients.federated import halved
 from fairfl.clients.randomness import Stream, generator, permutations
 
 TILE = 64
@@ -26,13 +29,20 @@ STEPS = 8192
 ROUNDS = 64
 """Rounds a chunk holds at most."""
 
+SUPPORT = 3
+"""The role of support rows."""
+
+NO_ROWS = Rows(np.empty(0, np.int64), np.zeros(1, np.int64))
+
 
 class Chunk(NamedTuple):
     """Consecutive rounds as the device reads them; every array has the same shape in every chunk.
 
     Step s of lane p trains on rows[s, p, :filled[s, p]]. Segment g of round r runs steps start to
     start + length; lane p then belongs to cohort place slot (the cohort's size when idle), which
-    begins there if `first`, ends there if `last`, and has its F_k measured if `measured`.
+    begins there if `first`, ends there if `last`, and has its F_k measured if `measured`. Of its
+    `sizes` rows a client reads `read` in an epoch. Where it adapts, mini-batch j of place k is
+    support[r, k, j, :supported[r, k, j]].
     """
 
     rounds: Int32[np.ndarray, ""]
@@ -47,7 +57,10 @@ class Chunk(NamedTuple):
     measured: Bool[np.ndarray, "rounds segments lanes"]
     ids: Int32[np.ndarray, "rounds cohort"]
     sizes: Float[np.ndarray, "rounds cohort"]
+    read: Float[np.ndarray, "rounds cohort"]
     weights: Float[np.ndarray, "rounds cohort"]
+    support: Int32[np.ndarray, "rounds cohort inner batch"]
+    supported: Int32[np.ndarray, "rounds cohort inner"]
 
 
 class Segments(NamedTuple):
@@ -66,15 +79,27 @@ class Planner:
     """Everything the plan of a seed follows from."""
 
     rows: Rows
+    support: Rows
     people: Population
     sampler: Sampler
     weighting: Weights
     cohort: int
-    epochs: int
+    work: Work
     batch: int
-    shuffled: bool
     lanes: int
     seed: int
+
+    @property
+    def epochs(self) -> int:
+        return self.work.epochs
+
+    @cached_property
+    def read(self) -> Int[np.ndarray, " clients"]:
+        """Rows that each client reads in an epoch."""
+        most = self.work.batches
+        return (
+            self.people.sizes if most is None else np.minimum(self.people.sizes, most * self.batch)
+        )
 
     @property
     def segments(self) -> int:
@@ -84,7 +109,7 @@ class Planner:
     @property
     def steps(self) -> int:
         """Steps that a chunk can hold: at least those of the longest possible round."""
-        per_client = self.epochs * -(-self.people.sizes // self.batch)
+        per_client = self.epochs * -(-self.read // self.batch)
         longest = int(per_client.max())
         if self.sampler.name == "by-size-with-replacement":
             total = longest * self.cohort
@@ -102,10 +127,10 @@ class Planner:
     def chunk(self, start: int, stop: int) -> Chunk:
         """As many of the rounds [start, stop) as fit into one chunk, at least one."""
         chunk = self._empty(start)
-        used, round = 0, start
+        used, round, read = 0, start, self.read
         while round < min(stop, start + ROUNDS):
             ids, u = self.draw(round)
-            batches = -(-self.people.sizes[ids] // self.batch)
+            batches = -(-read[ids] // self.batch)
             begin, lane = lay_out(self.epochs * batches, self.lanes)
             ends = begin + self.epochs * batches
             if used + int(ends.max()) > len(chunk.rows):
@@ -115,13 +140,16 @@ class Planner:
             parts = segments_of(begin, begin + batches, ends, lane, self.lanes)
             _write_segments(chunk, place, used, parts)
             chunk.ids[place], chunk.weights[place] = ids, u
-            chunk.sizes[place] = self.people.sizes[ids]
+            chunk.sizes[place], chunk.read[place] = self.people.sizes[ids], read[ids]
+            self._write_support(chunk, place, round, ids)
             used += int(ends.max())
             round += 1
         return chunk._replace(rounds=np.array(round - start, np.int32))
 
     def _empty(self, start: int) -> Chunk:
         steps, lanes, shape = self.steps, self.lanes, (ROUNDS, self.segments)
+        adaptation, places = self.work.adaptation, (ROUNDS, self.cohort)
+        inner, wide = (adaptation.steps, adaptation.batch_size) if adaptation else (0, 0)
         return Chunk(
             rounds=np.array(0, np.int32),
             first_round=np.array(start, np.int32),
@@ -133,10 +161,22 @@ class Planner:
             first=np.zeros((*shape, lanes), bool),
             last=np.zeros((*shape, lanes), bool),
             measured=np.zeros((*shape, lanes), bool),
-            ids=np.zeros((ROUNDS, self.cohort), np.int32),
-            sizes=np.ones((ROUNDS, self.cohort)),
-            weights=np.zeros((ROUNDS, self.cohort)),
+            ids=np.zeros(places, np.int32),
+            sizes=np.ones(places),
+            read=np.ones(places),
+            weights=np.zeros(places),
+            support=np.zeros((*places, inner, wide), np.int32),
+            supported=np.zeros((*places, inner), np.int32),
         )
+
+    def _write_support(self, chunk: Chunk, place: int, round: int, ids: np.ndarray) -> None:
+        adaptation = self.work.adaptation
+        if adaptation is None:
+            return
+        for slot, id in enumerate(ids.tolist()):
+            chunk.support[place, slot], chunk.supported[place, slot] = support_batches(
+                self.support.of(id), adaptation.steps, adaptation.batch_size, self.seed, round, id
+            )
 
     def _write_steps(
         self,
@@ -149,9 +189,10 @@ class Planner:
     ) -> None:
         for id, first, p in zip(ids.tolist(), begin.tolist(), lane.tolist(), strict=True):
             own = self.rows.of(id)
-            orders = shuffles_of(own, self.seed, round, id, self.epochs) if self.shuffled else [own]
-            at = used + first
-            for order in orders:
+            shuffled = self.work.batch_size is not None
+            orders = shuffles_of(own, self.seed, round, id, self.epochs) if shuffled else [own]
+            at, read = used + first, self.read[id]
+            for order in (rows[:read] for rows in orders):
                 full, rest = divmod(len(order), self.batch)
                 chunk.rows[at : at + full, p] = order[: full * self.batch].reshape(full, self.batch)
                 chunk.filled[at : at + full, p] = self.batch
@@ -164,21 +205,27 @@ class Planner:
                     at += 1
 
 
-def planner(rows: Rows, algorithm: Algorithm, cohort: int, seed: int, lanes: int = 1) -> Planner:
-    """The plan of one seed over the training rows of its split."""
+def planner(
+    rows: Rows,
+    algorithm: Algorithm,
+    cohort: int,
+    seed: int,
+    lanes: int = 1,
+    support: Rows | None = None,
+) -> Planner:
+    """The plan of one seed over the training rows of its split, and its support rows."""
     people = population(rows.sizes)
     chosen = effective(algorithm.sampler, people, cohort)
     full = chosen.name == "everyone"
-    work = algorithm.work
     return Planner(
         rows=rows,
+        support=NO_ROWS if support is None else support,
         people=people,
         sampler=chosen,
         weighting=algorithm.weights,
         cohort=len(people.trainable) if full else cohort,
-        epochs=work.epochs,
-        batch=work.batch_size or TILE,
-        shuffled=work.batch_size is not None,
+        work=algorithm.work,
+        batch=algorithm.work.batch_size or TILE,
         lanes=lanes,
         seed=seed,
     )
@@ -188,7 +235,22 @@ def cohort_of(
     data: FederatedData, algorithm: Algorithm, cohort: int, seed: int, round: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Who takes part in a round, as client numbers, and with which weights u_k."""
-    return planner(data.split(seed).train, algorithm, cohort, seed).draw(round)
+    return planner(split_of(data, algorithm, seed).train, algorithm, cohort, seed).draw(round)
+
+
+def split_of(data: FederatedData, algorithm: Algorithm, seed: int) -> Split:
+    """The split of a seed as the algorithm uses it.
+
+    One that adapts needs support rows: where the data have none, every second training row is one.
+    """
+    split = data.split(seed)
+    return halved(split) if stands_in(data, algorithm) else split
+
+
+def stands_in(data: FederatedData, algorithm: Algorithm) -> bool:
+    """Whether training rows stand in for the support rows that the data do not have."""
+    has_support = data.roles is not None and bool((data.roles == SUPPORT).any())
+    return algorithm.work.adaptation is not None and not has_support
 
 
 def shuffles_of(
@@ -196,6 +258,29 @@ def shuffles_of(
 ) -> list[Int[np.ndarray, " rows"]]:
     """The order in which a client visits its rows, one permutation per local epoch."""
     return list(rows[permutations(len(rows), epochs, seed, Stream.SHUFFLE, round, client)])
+
+
+def support_batches(
+    rows: Int[np.ndarray, " rows"], steps: int, batch: int, seed: int, round: int, client: int
+) -> tuple[Int[np.ndarray, "steps batch"], Int[np.ndarray, " steps"]]:
+    """A client's first so many mini-batches of support rows, shuffle after shuffle, and how many
+    rows of each are real; none of them where the client has no support rows.
+
+    >>> import numpy as np
+    >>> from fairfl.simulation.plan import support_batches
+    >>> found, filled = support_batches(np.arange(5), 4, batch=3, seed=0, round=0, client=7)
+    >>> sorted({*found[0], *found[1]}), filled.tolist()
+    ([0, 1, 2, 3, 4], [3, 2, 3, 2])
+    """
+    if not len(rows):
+        return np.zeros((steps, batch), np.int64), np.zeros(steps, np.int64)
+    per_shuffle = -(-len(rows) // batch)
+    shuffles = -(-steps // per_shuffle)
+    orders = rows[permutations(len(rows), shuffles, seed, Stream.SUPPORT, round, client)]
+    padding = per_shuffle * batch - len(rows)
+    padded = np.pad(orders, ((0, 0), (0, padding)), mode="edge").reshape(-1, batch)
+    filled = np.minimum(batch, len(rows) - batch * np.arange(per_shuffle))
+    return padded[:steps], np.tile(filled, shuffles)[:steps]
 
 
 def lay_out(steps: Int[np.ndarray, " k"], lanes: int) -> tuple[np.ndarray, np.ndarray]:

@@ -23,9 +23,10 @@ from fairfl.algorithms.work import Hyper
 from fairfl.clients import FederatedData, Split
 from fairfl.clients.randomness import Stream, generator
 from fairfl.models.model import Model, Params, as_trained, stack
-from fairfl.simulation.evaluation import Blocks, Evaluation, blocks_of, evaluate
+from fairfl.simulation.evaluation import Blocks, Evaluations, blocks_of, evaluate
 from fairfl.simulation.local import Client, DeviceChunk, Rows
-from fairfl.simulation.plan import ROUNDS, Planner, planner
+from fairfl.simulation.personal import Visits, evaluate_own, visits_of
+from fairfl.simulation.plan import ROUNDS, Planner, planner, split_of
 from fairfl.simulation.round import Carry, Info, Parts, advance_round, first_carry
 
 
@@ -67,7 +68,7 @@ class Advanced(NamedTuple):
 
     carry: Carry
     rounds: Rounds | None
-    evaluation: tuple[Evaluation, Evaluation, Evaluation] | None
+    evaluation: Evaluations | None
 
 
 class Bench(NamedTuple):
@@ -77,6 +78,7 @@ class Bench(NamedTuple):
     parts: Parts
     rows: Rows
     blocks: Blocks
+    visits: Visits | None
 
 
 class Cache:
@@ -149,14 +151,16 @@ def _advance(
         first(task, bench.parts, bench.plan) if carry is None else jax.tree.map(jnp.asarray, carry)
     )
     state, rounds = _rounds(bench, hyper, state, start, stop) if stop > start else (state, None)
-    evaluation = _evaluation(task, bench, state) if evaluates else None
+    evaluation = _evaluation(task, bench, hyper, state) if evaluates else None
     return Advanced(jax.tree.map(np.asarray, state), rounds, evaluation)
 
 
-def _evaluation(
-    task: Task, bench: Bench, state: Carry
-) -> tuple[Evaluation, Evaluation, Evaluation]:
-    w = bench.parts.answer.read(state.answer, state.w)
+def _evaluation(task: Task, bench: Bench, hyper: Hyper, state: Carry) -> Evaluations:
+    """With the model of the answer, or with what a client makes of it on its support rows."""
+    w, work = bench.parts.answer.read(state.answer, state.w), task.algorithm.work
+    if work.adaptation:
+        assert bench.visits is not None
+        return evaluate_own(task.model, work, hyper, w, None, bench.rows, bench.visits)
     return evaluate(task.model, w, bench.rows.x, bench.rows.y, bench.blocks)
 
 
@@ -225,7 +229,7 @@ def first(task: Task, parts: Parts, plan: Planner) -> Carry:
 def carry_shape(task: Task, data: FederatedData) -> Carry:
     """The shapes and types of a group's state, into which a kept one is read."""
     with jax.enable_x64(task.x64):
-        plan = _planned(task, data.split(_split_seed(task)))
+        plan = _planned(task, split_of(data, task.algorithm, _split_seed(task)))
         return jax.eval_shape(lambda: first(task, _parts(task), plan))
 
 
@@ -234,7 +238,8 @@ def _bench(task: Task, data: FederatedData) -> Bench:
 
 
 def _open(task: Task, data: FederatedData) -> Bench:
-    split = data.split(_split_seed(task))
+    split = split_of(data, task.algorithm, _split_seed(task))
+    adaptation = task.algorithm.work.adaptation
     x, y = ROWS.get((task.data, task.x64), lambda: _on_device(data))
     number = int(generator(task.seed, Stream.NOISE).integers(2**31))
     return Bench(
@@ -242,6 +247,7 @@ def _open(task: Task, data: FederatedData) -> Bench:
         parts=PARTS.get(task.run, lambda: _parts(task)),
         rows=Rows(x, y, jax.random.key(number)),
         blocks=blocks_of(split),
+        visits=visits_of(split, adaptation, task.seed) if adaptation else None,
     )
 
 
@@ -250,7 +256,7 @@ def _split_seed(task: Task) -> int:
 
 
 def _planned(task: Task, split: Split) -> Planner:
-    return planner(split.train, task.algorithm, task.cohort, task.seed, task.lanes)
+    return planner(split.train, task.algorithm, task.cohort, task.seed, task.lanes, split.support)
 
 
 def _parts(task: Task) -> Parts:

@@ -4,6 +4,7 @@ from fairfl.algorithms.named.agnostic import afl
 from fairfl.algorithms.named.directions import fedfv, fedmgda
 from fairfl.algorithms.named.fair import gifair, semi_vred, superquantile, term
 from fairfl.algorithms.named.local import with_rule
+from fairfl.algorithms.named.meta import maml, q_maml
 from fairfl.algorithms.named.paper import fedavg, fedsgd, fixed_step, q_fedavg, q_fedsgd
 from fairfl.algorithms.named.proportional import propfair
 from fairfl.algorithms.named.proximal import fedprox
@@ -25,6 +26,8 @@ NAMED = {
     "fedfv": fedfv,
     "propfair": propfair,
     "aaggff": aaggff,
+    "maml": maml,
+    "q-maml": q_maml,
 }
 """Every algorithm by the name that the command line takes."""
 
@@ -39,9 +42,11 @@ __all__ = [
     "fedsgd",
     "fixed_step",
     "gifair",
+    "maml",
     "propfair",
     "q_fedavg",
     "q_fedsgd",
+    "q_maml",
     "semi_vred",
     "superquantile",
     "term",
