@@ -33,8 +33,12 @@ PARTS = {
     "fedfv": ("local SGD", "FedFV", ["alpha", "tau", "learning_rate"]),
     "propfair": ("proportional SGD", "mean", ["M", "eps", "learning_rate"]),
     "aaggff": ("local SGD", "AAggFF (device)", ["eta", "learning_rate"]),
+    "maml": ("adapted gradient", "mean", ["learning_rate", "inner_learning_rate"]),
+    "q-maml": ("adapted gradient", "q-FFL", ["q", "learning_rate", "inner_learning_rate"]),
+    "ditto": ("local and personal SGD", "mean", ["lam", "learning_rate"]),
 }
-LOCAL = [name for name, (work, _, _) in PARTS.items() if work != "full gradient"]
+LOCAL = [name for name, (work, _, _) in PARTS.items() if "gradient" not in work]
+FULL = [name for name, (work, _, _) in PARTS.items() if work == "full gradient"]
 FAIR = ["q-fedavg", "q-fedsgd"]
 
 
@@ -84,10 +88,20 @@ def test_local_work_has_the_epochs_and_batches_it_was_given(name):
     assert (chosen.epochs, chosen.batch_size) == (3, 7)
 
 
-@pytest.mark.parametrize("name", [name for name in PARTS if name not in LOCAL])
+@pytest.mark.parametrize("name", FULL)
 def test_gradient_work_is_one_pass_in_the_rows_own_order(name):
     work = NAMED[name]().work
     assert (work.epochs, work.batch_size) == (1, None)
+
+
+@pytest.mark.parametrize("name", ["maml", "q-maml"])
+def test_adapted_gradients_read_one_mini_batch_of_support_and_one_of_query_rows(name):
+    work = NAMED[name](batch_size=7, inner_steps=2, personal_steps=3, order=2).work
+    assert (work.epochs, work.batch_size, work.batches) == (1, 7, 1)
+    assert work.adaptation is not None
+    assert work.adaptation[:3] == (2, 3, 7)
+    assert work.adaptation.exact
+    assert not NAMED[name]().work.adaptation.exact
 
 
 @pytest.mark.parametrize("name", PARTS)

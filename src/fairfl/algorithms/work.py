@@ -59,6 +59,7 @@ class Work(NamedTuple):
     batches caps the mini-batches of an epoch; F_k is then measured on the rows that are read.
     adaptation is what happens on support rows first, and where F_k is measured; None is at w.
     personal(w) makes the v_k that a client keeps between rounds; None when it keeps nothing.
+    serves says that v_k is a model, and the one that serves the client: it is evaluated as well.
     """
 
     name: str
@@ -70,6 +71,7 @@ class Work(NamedTuple):
     personal: Callable[[Params], Personal] | None = None
     batches: int | None = None
     adaptation: Adaptation | None = None
+    serves: bool = False
 
 
 def batch_gradient(model: Model, params: Params, batch: Batch) -> Params:

@@ -52,7 +52,8 @@ def run(asked: Asked) -> None:
         )
     with _keeper(asked, plan) as keeper:
         result = _trained(plan, keeper, request.names(asked.track) or [])
-        _report(asked, plan, keeper, result, None, [tables.single(result)])
+        found = [tables.single(result), *tables.personal(result)]
+        _report(asked, plan, keeper, result, None, found)
 
 
 @command(AskedSweep)
@@ -70,6 +71,7 @@ def sweep(asked: AskedSweep) -> None:
     with _keeper(asked, plan) as keeper:
         result = _trained(plan, keeper, request.names(asked.track) or [])
         choice, said = _chosen(result)
+        said[1:1] = tables.personal(result)
         _report(asked, plan, keeper, result, choice, said)
 
 

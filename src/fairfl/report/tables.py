@@ -89,6 +89,16 @@ def single(result: Result) -> Table:
     return table
 
 
+def personal(result: Result) -> list[Table]:
+    """Under the table of the model for all, one of the models that clients keep, if they do."""
+    own = result.personal
+    if own is None:
+        return []
+    table = single(own) if len(own) == 1 else family(own)
+    table.title = f"Each client with the model that it keeps\n{table.title}"
+    return [table]
+
+
 def spread(values: np.ndarray, figures: str) -> str:
     """The mean over seeds and its deviation.
 

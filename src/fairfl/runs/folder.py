@@ -3,6 +3,8 @@
     result.json              what was found, as `--json` prints it, without the time it took
     fairness.csv             how evenly each model serves its clients, per split
     clients.csv              every client of every experiment, per split
+    personal_fairness.csv    both again for the models that clients keep (Ditto), where they do
+    personal_clients.csv
     history.csv              every round of every experiment
     parameters.safetensors   every experiment's model, as <experiment>/<parameter>
     record.safetensors       every round and every evaluated client, as numbers keep their bits
@@ -169,6 +171,9 @@ def save_result(folder: Path, result: Result, choice: Mapping[str, Any] | None =
     """
     _save_columns(folder / "fairness.csv", _per_split(result, "fairness"))
     _save_columns(folder / "clients.csv", _per_split(result, "clients"))
+    if result.personal:
+        _save_columns(folder / "personal_fairness.csv", _per_split(result.personal, "fairness"))
+        _save_columns(folder / "personal_clients.csv", _per_split(result.personal, "clients"))
     _save_columns(folder / "history.csv", [result.history])
     _save(folder / "parameters.safetensors", _parameters(result))
     _save(folder / "record.safetensors", _record(result))

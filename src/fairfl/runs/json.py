@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from fairfl.clients.federated import SPLITS, SplitName
-from fairfl.runs.result import Experiment, Result
+from fairfl.runs.result import Experiment, Measured, Result
 
 SCHEMA = 1
 
@@ -90,16 +90,23 @@ def _experiment(result: Result, member: Experiment, names: list[str]) -> dict[st
         "weights": result.weights,
         "rounds": member.rounds,
         "stopped": member.stopped,
-        "splits": {split: _split(member, split, names) for split in SPLITS},
+        "splits": _splits(member, names),
+        **({"personal": _splits(member.personal, names)} if member.personal else {}),
     }
 
 
-def _split(member: Experiment, split: SplitName, names: list[str]) -> dict[str, Any] | None:
+def _splits(served: Experiment | Measured, names: list[str]) -> dict[str, Any]:
+    return {split: _split(served, split, names) for split in SPLITS}
+
+
+def _split(
+    served: Experiment | Measured, split: SplitName, names: list[str]
+) -> dict[str, Any] | None:
     """Fairness and every client that has rows; None for a split without rows."""
-    fairness = member.fairness[max(member.fairness)][split]
+    fairness = served.fairness[max(served.fairness)][split]
     if fairness is None:
         return None
-    found = member.final[split]
+    found = served.evaluations[max(served.evaluations)][split]
     clients = {
         names[k]: {
             "accuracy": found.accuracy[k],

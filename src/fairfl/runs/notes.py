@@ -58,9 +58,11 @@ def _adapted(result: Result) -> list[str]:
     steps = result.settings.get("personal_steps")
     if steps is None:
         return []
+    support = result.settings["support"]
+    which = "" if support == "support rows" else f" ({support})"
     return [
-        f"Clients are evaluated after {steps} steps on their own {result.settings['support']}, and "
-        "training rows are not: `loss` in the history is theirs, after the inner steps."
+        f"Clients are evaluated after {steps} steps on their support rows{which}, and training "
+        "rows are not: `loss` in the history is theirs, after the inner steps."
     ]
 
 

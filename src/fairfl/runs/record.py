@@ -7,7 +7,7 @@ import numpy as np
 
 from fairfl.clients.federated import SPLITS
 from fairfl.metrics import Fairness
-from fairfl.runs.result import Experiment
+from fairfl.runs.result import Experiment, Measured
 from fairfl.runs.trees import Arrays
 from fairfl.simulation.evaluation import Evaluation
 
@@ -19,6 +19,7 @@ def arrays_of(member: Experiment) -> dict[str, np.ndarray]:
         evaluated, fairness/<split>     [evaluations], [evaluations, metrics]
         kept, accuracy/ and loss/<split>  [kept], [kept, clients]: evaluations of every client
         size/<split>, quarantined       [clients]
+        personal/...                    the same, but trace and quarantined, of clients' own models
 
     >>> import fairfl
     >>> from fairfl.runs.record import arrays_of
@@ -28,15 +29,23 @@ def arrays_of(member: Experiment) -> dict[str, np.ndarray]:
     >>> arrays_of(result.members[0])["loss/test"].shape
     (3, 20)
     """
-    found = _numbered(member.trace)
-    found["evaluated"] = np.array(sorted(member.fairness))
-    found["kept"] = np.array(sorted(member.evaluations))
-    found["quarantined"] = member.quarantined
+    own = member.personal
+    return {
+        **_numbered(member.trace),
+        "quarantined": member.quarantined,
+        **_measured(Measured(member.fairness, member.evaluations)),
+        **({f"personal/{name}": a for name, a in _measured(own).items()} if own else {}),
+    }
+
+
+def _measured(served: Measured) -> dict[str, np.ndarray]:
+    fairness, evaluations = served
+    found = {"evaluated": np.array(sorted(fairness)), "kept": np.array(sorted(evaluations))}
     for split in SPLITS:
-        every = [member.fairness[done][split] for done in sorted(member.fairness)]
+        every = [fairness[done][split] for done in sorted(fairness)]
         if every[0] is not None:
             found[f"fairness/{split}"] = np.array(every, float)
-        kept = [member.evaluations[done][split] for done in sorted(member.evaluations)]
+        kept = [evaluations[done][split] for done in sorted(evaluations)]
         found[f"size/{split}"] = kept[0].size
         found[f"accuracy/{split}"] = np.stack([one.accuracy for one in kept])
         found[f"loss/{split}"] = np.stack([one.loss for one in kept])
@@ -45,11 +54,22 @@ def arrays_of(member: Experiment) -> dict[str, np.ndarray]:
 
 def experiment_of(arrays: Arrays, labels: Mapping[str, Any], params: Any) -> Experiment:
     """Back from `arrays_of`; the labels are the hyper-parameters and the seed."""
+    served, own = _measured_of(arrays), "personal/"
+    below = {name.removeprefix(own): a for name, a in arrays.items() if name.startswith(own)}
     return Experiment(
         hyper={name: value for name, value in labels.items() if name != "seed"},
         seed=labels["seed"],
         params=params,
         trace=_trace(arrays),
+        fairness=served.fairness,
+        evaluations=served.evaluations,
+        quarantined=arrays["quarantined"],
+        personal=_measured_of(below) if below else None,
+    )
+
+
+def _measured_of(arrays: Arrays) -> Measured:
+    return Measured(
         fairness={
             done: {split: _fairness(arrays.get(f"fairness/{split}"), i) for split in SPLITS}
             for i, done in enumerate(arrays["evaluated"].tolist())
@@ -58,7 +78,6 @@ def experiment_of(arrays: Arrays, labels: Mapping[str, Any], params: Any) -> Exp
             done: {split: _evaluation(arrays, split, i) for split in SPLITS}
             for i, done in enumerate(arrays["kept"].tolist())
         },
-        quarantined=arrays["quarantined"],
     )
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -18,11 +18,19 @@ HISTORY_METRICS = ("average", "average_clients", "worst10", "variance")
 """The metrics that the history shows for every evaluated round and split."""
 
 
+class Measured(NamedTuple):
+    """How evenly and how well clients were served, keyed by the rounds done."""
+
+    fairness: Mapping[int, Mapping[SplitName, Fairness | None]]
+    evaluations: Mapping[int, Mapping[SplitName, Evaluation]]
+
+
 @dataclass(frozen=True)
 class Experiment:
     """One experiment: its hyper-parameters, the model it ended with, and what happened.
 
     `trace` holds one value per round; `fairness` and `evaluations` are keyed by the rounds done.
+    `personal` is the same of the models that clients keep, where they keep one.
     """
 
     hyper: Mapping[str, float]
@@ -32,6 +40,7 @@ class Experiment:
     fairness: Mapping[int, Mapping[SplitName, Fairness | None]]
     evaluations: Mapping[int, Mapping[SplitName, Evaluation]]
     quarantined: np.ndarray
+    personal: Measured | None = None
 
     @property
     def labels(self) -> dict[str, float | int]:
@@ -91,6 +100,28 @@ class Result:
     def params(self) -> Any:
         """The models' parameters; the leading axis is the experiment."""
         return jax.tree.map(lambda *leaves: np.stack(leaves), *[m.params for m in self.members])
+
+    @property
+    def personal(self) -> "Result | None":
+        """The same result with each client served by the model that it keeps (Ditto).
+
+        None where clients keep none. `params` stay those of the model for all.
+
+        >>> import fairfl
+        >>> data = fairfl.datasets.load("synthetic", clients=20)
+        >>> model = fairfl.models.softmax_regression(data)
+        >>> result = fairfl.train(data, model, fairfl.ditto(), rounds=2, cohort=5)
+        >>> list(result.personal.fairness("test")) == list(result.fairness("test"))
+        True
+        """
+        own = [
+            replace(
+                m, fairness=m.personal.fairness, evaluations=m.personal.evaluations, personal=None
+            )
+            for m in self.members
+            if m.personal is not None
+        ]
+        return replace(self, members=own) if own else None
 
     def fairness(self, split: SplitName = "test") -> Columns:
         """How evenly each model serves its clients: one row per experiment."""

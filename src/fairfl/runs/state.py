@@ -1,5 +1,7 @@
 """The state of a group of experiments as one file: the carry, and all that has happened so far."""
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from fairfl.clients.federated import SPLITS
@@ -7,7 +9,7 @@ from fairfl.metrics import Fairness
 from fairfl.runs.tensors import packed, unpacked
 from fairfl.runs.trees import Arrays, like, named
 from fairfl.simulation.engine import Group
-from fairfl.simulation.evaluation import Evaluation
+from fairfl.simulation.evaluation import Evaluation, Evaluations
 from fairfl.simulation.round import Carry
 
 
@@ -18,14 +20,17 @@ def packed_state(group: Group) -> bytes:
     history/<place>/<name>          [rounds, experiments]
     evaluation/<n>/<split>/<name>   every client at the n-th evaluation, where it is kept
     fairness/<n>/<split>            [experiments, metrics]
+    personal/...                    evaluation and fairness of the models that clients keep
     quarantined                     [clients, experiments]
     """
     assert group.quarantined is not None
     arrays = {
         **{f"carry/{name}": array for name, array in named(group.carry).items()},
         **_history(group),
-        **_evaluations(group),
-        **_fairness(group),
+        **_evaluations(group.evaluations),
+        **_fairness(group.fairness),
+        **_beneath("personal", _evaluations(group.personal_evaluations)),
+        **_beneath("personal", _fairness(group.personal_fairness)),
         "quarantined": group.quarantined,
     }
     return packed(
@@ -45,6 +50,14 @@ def restore(group: Group, content: bytes, shape: Carry) -> None:
         done: _evaluation_of(arrays, n) for n, done in enumerate(about["evaluated"])
     }
     group.fairness = {done: _fairness_of(arrays, n) for n, done in enumerate(about["fairness"])}
+    own = _below(arrays, "personal")
+    if own:
+        group.personal_evaluations = {
+            done: _evaluation_of(own, n) for n, done in enumerate(about["evaluated"])
+        }
+        group.personal_fairness = {
+            done: _fairness_of(own, n) for n, done in enumerate(about["fairness"])
+        }
     group.quarantined = arrays["quarantined"]
     group.carry, group.done, group.dead = carry, about["done"], about["dead"]
 
@@ -56,10 +69,14 @@ def _history(group: Group) -> dict[str, np.ndarray]:
     return {f"history/{place:03d}/{name}": joined[name] for place, name in enumerate(joined)}
 
 
-def _evaluations(group: Group) -> dict[str, np.ndarray]:
+def _beneath(start: str, arrays: Arrays) -> dict[str, np.ndarray]:
+    return {f"{start}/{name}": array for name, array in arrays.items()}
+
+
+def _evaluations(evaluations: Mapping[int, Evaluations | None]) -> dict[str, np.ndarray]:
     return {
         f"evaluation/{n}/{split}/{name}": array
-        for n, found in enumerate(group.evaluations.values())
+        for n, found in enumerate(evaluations.values())
         if found is not None
         for split, one in zip(SPLITS, found, strict=True)
         for name, array in one._asdict().items()
@@ -75,10 +92,10 @@ def _evaluation_of(arrays: Arrays, n: int) -> tuple[Evaluation, Evaluation, Eval
     return train, validation, test
 
 
-def _fairness(group: Group) -> dict[str, np.ndarray]:
+def _fairness(fairness: Mapping[int, tuple[list[Fairness] | None, ...]]) -> dict[str, np.ndarray]:
     return {
         f"fairness/{n}/{split}": np.array(one, float)
-        for n, found in enumerate(group.fairness.values())
+        for n, found in enumerate(fairness.values())
         for split, one in zip(SPLITS, found, strict=True)
         if one is not None
     }

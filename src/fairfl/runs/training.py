@@ -1,7 +1,7 @@
 """train: data, a model and an algorithm in, a Result out."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +15,7 @@ from fairfl.algorithms.algorithm import LARGEST_SEED, listed, whole
 from fairfl.clients import FederatedData
 from fairfl.clients.about import about
 from fairfl.clients.federated import SPLITS
+from fairfl.metrics import Fairness
 from fairfl.models import Model, stack
 from fairfl.models.fit import check_fit
 from fairfl.models.model import width
@@ -22,7 +23,7 @@ from fairfl.runs.configuration import configuration, settings_of
 from fairfl.runs.keeping import Keeper
 from fairfl.runs.loading import load_run
 from fairfl.runs.notes import notes
-from fairfl.runs.result import Experiment, Result
+from fairfl.runs.result import Experiment, Measured, Result
 from fairfl.runs.trees import formed, named
 from fairfl.simulation.engine import (
     Group,
@@ -33,7 +34,7 @@ from fairfl.simulation.engine import (
     settings,
     simulate,
 )
-from fairfl.simulation.evaluation import Evaluation
+from fairfl.simulation.evaluation import Evaluation, Evaluations
 from fairfl.simulation.interruption import Interrupted
 from fairfl.simulation.worker import carry_shape
 
@@ -248,21 +249,37 @@ def _experiment(group: Group, traces: dict[str, np.ndarray], m: int) -> Experime
     assert group.quarantined is not None
     w = group.task.algorithm.answer.read(group.carry.answer, group.carry.w)
     w = stack(group.task.model, width(w)).unpack(w)
+    served = _measured(group.fairness, group.evaluations, m)
     return Experiment(
         hyper=group.task.members[m],
         seed=group.task.seed,
         params=jax.tree.map(lambda leaf: np.asarray(leaf[..., m]), w),
         trace={name: column[:, m] for name, column in traces.items()},
+        fairness=served.fairness,
+        evaluations=served.evaluations,
+        quarantined=group.quarantined[:, m],
+        personal=_measured(group.personal_fairness, group.personal_evaluations, m)
+        if group.personal_fairness
+        else None,
+    )
+
+
+def _measured(
+    fairness: Mapping[int, tuple[list[Fairness] | None, ...]],
+    evaluations: Mapping[int, Evaluations | None],
+    m: int,
+) -> Measured:
+    """One experiment's part of what a group measured."""
+    return Measured(
         fairness={
             done: {s: None if f is None else f[m] for s, f in zip(SPLITS, found, strict=True)}
-            for done, found in group.fairness.items()
+            for done, found in fairness.items()
         },
         evaluations={
             done: {s: _one(e, m) for s, e in zip(SPLITS, found, strict=True)}
-            for done, found in group.evaluations.items()
+            for done, found in evaluations.items()
             if found is not None
         },
-        quarantined=group.quarantined[:, m],
     )
 
 

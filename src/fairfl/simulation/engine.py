@@ -4,6 +4,7 @@ Which experiments share a program follows from the configuration alone; how many
 takes at a time follows from the clock. Neither changes a bit of any result.
 """
 
+import math
 import os
 import time
 import uuid
@@ -46,6 +47,9 @@ SECONDS = 0.7
 LANE_COST, MOST_LANES = 0.45, 5
 """Measured on two CPUs for the softmax model and the SVM; see benchmarks/engine.py."""
 
+PERSONAL = 2 * 2**30
+"""Bytes that the models which clients keep may take in all of a run's experiments together."""
+
 CLIENTS_IN_HISTORY = 10_000
 """Above so many clients only the last evaluation keeps every client's accuracy and loss."""
 
@@ -80,6 +84,8 @@ class Group:
     history: list[dict[str, np.ndarray]] = field(default_factory=list)
     evaluations: dict[int, Evaluations | None] = field(default_factory=dict)
     fairness: dict[int, tuple[list[Fairness] | None, ...]] = field(default_factory=dict)
+    personal_evaluations: dict[int, Evaluations | None] = field(default_factory=dict)
+    personal_fairness: dict[int, tuple[list[Fairness] | None, ...]] = field(default_factory=dict)
     quarantined: Int[np.ndarray, "clients models"] | None = None
     pace: float = 0.0
     dead: bool = False
@@ -110,6 +116,7 @@ def settings(
     """Check what a user asked for and fill in what follows from it."""
     split = split_of(data, algorithm, seeds[0] if split_seed is None else split_seed)
     _check_cohort(split.train, algorithm, cohort)
+    _check_room(data, model, algorithm, len(seeds), x64)
     usual = 1 if model.alone else group_width(len(algorithm.experiments), len(seeds))
     chosen = width or usual
     plan = planner(split.train, algorithm, cohort, seeds[0])
@@ -141,6 +148,23 @@ def _check_cohort(rows: Rows, algorithm: Algorithm, cohort: int) -> None:
         raise ValueError(
             f"cohort={cohort} is larger than the {trainable} clients that have training rows; "
             f"use at most {trainable}, or sampler='by-size-with-replacement'"
+        )
+
+
+def _check_room(
+    data: FederatedData, model: Model, algorithm: Algorithm, seeds: int, x64: bool
+) -> None:
+    """Refuse a run whose clients' own models would not fit, before it starts."""
+    if algorithm.work.personal is None:
+        return
+    leaves = jax.tree.leaves(jax.eval_shape(model.init, jax.random.key(0)))
+    one = sum(math.prod(leaf.shape) for leaf in leaves) * (8 if x64 else 4)
+    models = data.clients * len(algorithm.experiments) * seeds
+    if one * models > PERSONAL:
+        raise ValueError(
+            f"the own models of {data.clients:,} clients in {models // data.clients} experiments "
+            f"take {one * models / 2**30:.1f} GiB, more than the {PERSONAL / 2**30:.0f} GiB that "
+            "fairfl keeps in memory; take a smaller model, fewer clients or fewer experiments"
         )
 
 
@@ -301,6 +325,8 @@ def _record(group: Group, got: Advanced, data: FederatedData, seconds: float) ->
         _record_rounds(group, got.carry, got.rounds, data)
     if got.evaluation is not None:
         _record_evaluation(group, got.evaluation, data)
+    if got.personal is not None:
+        _record_personal(group, got.personal, data)
 
 
 def _record_rounds(group: Group, carry: Carry, rounds: Rounds, data: FederatedData) -> None:
@@ -338,12 +364,27 @@ def _until_all_are_dead(rounds: Rounds, members: int) -> tuple[Rounds, bool]:
 
 def _record_evaluation(group: Group, got: Evaluations, data: FederatedData) -> None:
     """Fairness of every evaluation is kept; every client's own numbers only for fewer clients."""
-    if data.clients > CLIENTS_IN_HISTORY:
-        group.evaluations = dict.fromkeys(group.evaluations)
-    group.evaluations[group.done] = got
-    group.fairness[group.done] = tuple(
-        _fairness(evaluation, data, len(group.places)) for evaluation in got
-    )
+    group.evaluations = _kept(group.evaluations, data) | {group.done: got}
+    group.fairness[group.done] = _every(got, group, data)
+
+
+def _record_personal(group: Group, got: Evaluations, data: FederatedData) -> None:
+    """The same of the models that clients keep."""
+    group.personal_evaluations = _kept(group.personal_evaluations, data) | {group.done: got}
+    group.personal_fairness[group.done] = _every(got, group, data)
+
+
+def _kept(
+    evaluations: dict[int, Evaluations | None], data: FederatedData
+) -> dict[int, Evaluations | None]:
+    few = data.clients <= CLIENTS_IN_HISTORY
+    return evaluations if few else dict.fromkeys(evaluations)
+
+
+def _every(
+    got: Evaluations, group: Group, data: FederatedData
+) -> tuple[list[Fairness] | None, ...]:
+    return tuple(_fairness(evaluation, data, len(group.places)) for evaluation in got)
 
 
 def _fairness(evaluation: Evaluation, data: FederatedData, members: int) -> list[Fairness] | None:

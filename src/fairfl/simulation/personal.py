@@ -37,8 +37,15 @@ class Visits(NamedTuple):
 
 
 def visits_of(split: Split, adaptation: Adaptation | None, seed: int) -> Visits:
-    """Where clients adapt, their training rows are left out: the history has their loss at w_k."""
-    blocks = blocks_of(_without_train(split) if adaptation else split)
+    """Where clients adapt, their training rows are left out: the history has their loss at w_k.
+
+    Where they keep a model, those that never train have none and are left out.
+    """
+    if adaptation:
+        blocks = blocks_of(_without_train(split))
+    else:
+        blocks, learns = blocks_of(split), np.tile(split.train.sizes > 0, 3)
+        blocks = blocks._replace(size=np.where(learns, blocks.size, 0))
     client = blocks.owner % len(split.train.sizes)
     order = np.argsort(client, kind="stable")
     ids, starts = np.unique(client[order], return_index=True)

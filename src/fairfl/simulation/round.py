@@ -115,20 +115,23 @@ def advance_round(
     updates = _with_memory(got.updates, carry.memory)
     w, server_state = parts.server.apply(hyper, carry.server, carry.w, combine(a, updates))
     alive = carry.alive & accepted.any(axis=0) & _finite(w)
+    personal = _remember(carry.personal, got, chunk.ids[round], accepted & alive)
     new = Carry(
         w=w,
         server=server_state,
         rule=rule_state,
         answer=parts.answer.update(carry.answer, w, carry.rounds),
-        personal=_remember(carry.personal, got, chunk.ids[round], accepted),
+        personal=None,
         memory=_recall(carry.memory, got.updates, cohort.gram, chunk.ids[round], accepted),
         alive=alive,
         rounds=carry.rounds + 1,
     )
-    # A dead experiment keeps its last good model; the others go on.
-    kept = jax.tree.map(lambda after, before: jnp.where(alive, after, before), new, carry)
+    # A dead experiment keeps its last good model; the others go on. Only the cohort's v_k are
+    # touched: there is one for every client of the population.
+    before = carry._replace(personal=None)
+    kept = jax.tree.map(lambda after, before: jnp.where(alive, after, before), new, before)
     info = _info(a[: len(weights)], weights, got.losses, accepted, alive, reported)
-    return kept._replace(alive=alive), info
+    return kept._replace(alive=alive, personal=personal), info
 
 
 def _inner(left: Params, right: Params) -> Float[Array, "cohort models"]:

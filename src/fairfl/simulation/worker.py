@@ -64,11 +64,13 @@ class Rounds(NamedTuple):
 
 
 class Advanced(NamedTuple):
-    """The state after `stop` rounds, and how every client is served there if it was asked."""
+    """The state after `stop` rounds, and how every client is served there if it was asked: by the
+    model of all, and by its own where it keeps one."""
 
     carry: Carry
     rounds: Rounds | None
     evaluation: Evaluations | None
+    personal: Evaluations | None
 
 
 class Bench(NamedTuple):
@@ -152,7 +154,8 @@ def _advance(
     )
     state, rounds = _rounds(bench, hyper, state, start, stop) if stop > start else (state, None)
     evaluation = _evaluation(task, bench, hyper, state) if evaluates else None
-    return Advanced(jax.tree.map(np.asarray, state), rounds, evaluation)
+    personal = _personal(task, bench, hyper, state) if evaluates else None
+    return Advanced(jax.tree.map(np.asarray, state), rounds, evaluation, personal)
 
 
 def _evaluation(task: Task, bench: Bench, hyper: Hyper, state: Carry) -> Evaluations:
@@ -162,6 +165,15 @@ def _evaluation(task: Task, bench: Bench, hyper: Hyper, state: Carry) -> Evaluat
         assert bench.visits is not None
         return evaluate_own(task.model, work, hyper, w, None, bench.rows, bench.visits)
     return evaluate(task.model, w, bench.rows.x, bench.rows.y, bench.blocks)
+
+
+def _personal(task: Task, bench: Bench, hyper: Hyper, state: Carry) -> Evaluations | None:
+    """With the model that each client keeps."""
+    work = task.algorithm.work
+    if not work.serves:
+        return None
+    assert bench.visits is not None
+    return evaluate_own(task.model, work, hyper, state.w, state.personal, bench.rows, bench.visits)
 
 
 def _rounds(
@@ -239,7 +251,8 @@ def _bench(task: Task, data: FederatedData) -> Bench:
 
 def _open(task: Task, data: FederatedData) -> Bench:
     split = split_of(data, task.algorithm, _split_seed(task))
-    adaptation = task.algorithm.work.adaptation
+    work = task.algorithm.work
+    visited = work.adaptation is not None or work.serves
     x, y = ROWS.get((task.data, task.x64), lambda: _on_device(data))
     number = int(generator(task.seed, Stream.NOISE).integers(2**31))
     return Bench(
@@ -247,7 +260,7 @@ def _open(task: Task, data: FederatedData) -> Bench:
         parts=PARTS.get(task.run, lambda: _parts(task)),
         rows=Rows(x, y, jax.random.key(number)),
         blocks=blocks_of(split),
-        visits=visits_of(split, adaptation, task.seed) if adaptation else None,
+        visits=visits_of(split, work.adaptation, task.seed) if visited else None,
     )
 
 

@@ -6,6 +6,7 @@ from fairfl.algorithms.named.fair import gifair, semi_vred, superquantile, term
 from fairfl.algorithms.named.local import with_rule
 from fairfl.algorithms.named.meta import maml, q_maml
 from fairfl.algorithms.named.paper import fedavg, fedsgd, fixed_step, q_fedavg, q_fedsgd
+from fairfl.algorithms.named.personal import ditto
 from fairfl.algorithms.named.proportional import propfair
 from fairfl.algorithms.named.proximal import fedprox
 from fairfl.algorithms.named.sequential import aaggff
@@ -28,6 +29,7 @@ NAMED = {
     "aaggff": aaggff,
     "maml": maml,
     "q-maml": q_maml,
+    "ditto": ditto,
 }
 """Every algorithm by the name that the command line takes."""
 
@@ -35,6 +37,7 @@ __all__ = [
     "NAMED",
     "aaggff",
     "afl",
+    "ditto",
     "fedavg",
     "fedfv",
     "fedmgda",
