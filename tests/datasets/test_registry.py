@@ -107,6 +107,24 @@ def test_a_wrong_request_hears_a_sentence(request_, sentence):
         load(**request_)
 
 
+def test_a_folder_in_the_place_of_a_file_hears_a_sentence(tmp_path, monkeypatch):
+    monkeypatch.setenv("FAIRFL_OFFLINE", "1")
+    (tmp_path / "adult" / "adult.data").mkdir(parents=True)
+    with pytest.raises(
+        ValueError, match=r"adult.data' is a folder, but the data set 'adult' needs"
+    ):
+        load("adult", data_dir=tmp_path)
+
+
+def test_a_file_in_the_place_of_the_data_folder_hears_a_sentence(tmp_path):
+    place = tmp_path / "adult.data"
+    place.write_text("39, Private\n")
+    with pytest.raises(
+        ValueError, match=r"the data folder '.*adult.data' is a file; name the fold"
+    ):
+        load("adult", data_dir=place)
+
+
 def test_the_catalogue_counts_what_is_loaded(tmp_path):
     found = describe(tmp_path)
     for description in found[: len(GENERATED)]:

@@ -120,6 +120,28 @@ def test_a_role_has_65_samples_unless_fewer_are_asked_for(folder):
         fairfl.datasets.load("shakespeare", data_dir=folder, least=9_000)
 
 
+def test_a_role_has_its_first_samples_where_a_most_is_asked_for(folder):
+    whole, few = (
+        fairfl.datasets.load("shakespeare", data_dir=folder, least=1, most=most)
+        for most in (None, 5)
+    )
+    assert few.ids == whole.ids
+    assert few.sizes.tolist() == [5, 5]
+    for client in range(2):
+        first, other = int(whole.offsets[client]), 5 * client
+        np.testing.assert_array_equal(few.x[other : other + 5], whole.x[first : first + 5])
+        np.testing.assert_array_equal(few.y[other : other + 5], whole.y[first : first + 5])
+    with pytest.raises(ValueError, match=r"most=0 must be a whole number of at least 1"):
+        fairfl.datasets.load("shakespeare", data_dir=folder, most=0)
+
+
+def test_half_a_packed_text_hears_a_sentence(folder):
+    place = folder / "shakespeare" / "pg100.txt.gz"
+    place.write_bytes(place.read_bytes()[:-40])
+    with pytest.raises(ValueError, match=r"pg100.txt.gz' is damaged \(Compressed file ended"):
+        fairfl.datasets.load("shakespeare", data_dir=folder)
+
+
 def test_another_edition_hears_a_sentence(folder):
     (folder / "shakespeare" / "pg100.txt.gz").unlink()
     (folder / "shakespeare" / "pg100.txt").write_text("HAMLET.\nTo be\n")

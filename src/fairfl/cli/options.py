@@ -131,6 +131,9 @@ Least = Annotated[
     int | None,
     option("--least", DATA, "Shakespeare and Sent140: the fewest rows of a client.", "N"),
 ]
+Most = Annotated[
+    int | None, option("--most", DATA, "Shakespeare: the most rows of a client, its first.", "N")
+]
 Partition = Annotated[
     str | None,
     option("--partition", DATA, "Images: dirichlet, iid, power-law or shards.", "NAME"),
@@ -216,6 +219,7 @@ class AskedTraining:
     clients: Clients = None
     sizes: Sizes = None
     least: Least = None
+    most: Most = None
     data_seed: DataSeed = None
     data_dir: DataDir = None
     out: Out = None

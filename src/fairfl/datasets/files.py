@@ -49,10 +49,26 @@ def found(file: File, folder: Path) -> Path | None:
     >>> found(File("adult", "adult.data"), pathlib.Path("nowhere")) is None
     True
     """
+    return next((place for place in _places(file, folder) if place.is_file()), None)
+
+
+def in_the_way(file: File, folder: Path) -> Path | None:
+    """A folder that lies where the file belongs, as unpacking leaves it; None where there is none.
+
+    >>> import pathlib, tempfile
+    >>> from fairfl.datasets.files import File, in_the_way
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     pathlib.Path(folder, "adult", "adult.data").mkdir(parents=True)
+    ...     in_the_way(File("adult", "adult.data"), pathlib.Path(folder)).name
+    'adult.data'
+    """
+    return next((place for place in _places(file, folder) if place.is_dir()), None)
+
+
+def _places(file: File, folder: Path) -> Iterator[Path]:
     known = (file.name, *file.others)
     names = [name for each in known for name in (each, each.removesuffix(".gz"), f"{each}.gz")]
-    places = (place / file.folder / name for place in folders(folder) for name in names)
-    return next((place for place in places if place.is_file()), None)
+    return (place / file.folder / name for place in folders(folder) for name in names)
 
 
 def missing(files: Sequence[File], folder: Path) -> list[File]:

@@ -16,6 +16,9 @@ PARTS = ("train", "t10k")
 
 PARTITIONS = ("dirichlet", "iid", "power-law", "shards")
 
+PART = 100
+"""Images that are counted at a time."""
+
 LEAST = 10
 """Rows of the smallest client, so that it has one to validate on and one to test on."""
 
@@ -116,7 +119,9 @@ def _standardised(
 
 def _moments(pixels: UInt8[np.ndarray, "rows pixels"]) -> tuple[float, float]:
     """Mean and deviation of all pixels, from how often each byte occurs."""
-    counts = np.bincount(pixels.ravel(), minlength=256)
+    # A part at a time, because each is made eight times as large: all at once take seconds.
+    parts = (pixels[at : at + PART].ravel() for at in range(0, len(pixels), PART))
+    counts = sum((np.bincount(part, minlength=256) for part in parts), np.zeros(256, np.int64))
     values = np.arange(256.0)
     mean = float(counts @ values / counts.sum())
     return mean, math.sqrt(counts @ (values - mean) ** 2 / counts.sum())

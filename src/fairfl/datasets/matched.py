@@ -85,7 +85,9 @@ def chosen_clients(
     [0, 3]
     """
     places = at_least(sizes, least, of, rows)
-    count = min(published.clients, len(places)) if clients is None else _whole("clients", clients)
+    count = (
+        min(published.clients, len(places)) if clients is None else whole_number("clients", clients)
+    )
     if count > len(places):
         raise ValueError(
             f"clients={count:,} are more than the {len(places):,} {of} with at least {least:,} "
@@ -104,7 +106,7 @@ def at_least(
     >>> at_least(np.array([4, 9, 2, 6]), 5, "roles", "samples").tolist()
     [1, 3]
     """
-    places = np.flatnonzero(sizes >= _whole("least", least))
+    places = np.flatnonzero(sizes >= whole_number("least", least))
     if not len(places):
         raise ValueError(
             f"least={least:,}, but the largest of {len(sizes):,} {of} has {sizes.max():,} {rows}; "
@@ -113,7 +115,13 @@ def at_least(
     return places
 
 
-def _whole(name: str, value: object) -> int:
+def whole_number(name: str, value: object) -> int:
+    """The value, where it is a whole number of at least 1.
+
+    >>> from fairfl.datasets.matched import whole_number
+    >>> whole_number("most", 5)
+    5
+    """
     if not isinstance(value, Integral) or value < 1:
         raise ValueError(f"{name}={value!r} must be a whole number of at least 1")
     return int(value)

@@ -14,7 +14,13 @@ def data_folder(named: Path | str | None = None) -> Path:
     """
     if named is None:
         named = os.environ.get("FAIRFL_DATA") or user_cache() / "data"
-    return Path(named).expanduser()
+    folder = Path(named).expanduser()
+    if folder.is_file():
+        raise ValueError(
+            f"the data folder {str(folder)!r} is a file; name the folder above those of the data "
+            "sets with --data-dir or FAIRFL_DATA"
+        )
+    return folder
 
 
 def folders(folder: Path) -> tuple[Path, ...]:

@@ -28,7 +28,7 @@ from fairfl.datasets import (
     vehicle,
 )
 from fairfl.datasets.downloads import download
-from fairfl.datasets.files import File, Paths, found, missing
+from fairfl.datasets.files import File, Paths, found, in_the_way, missing
 from fairfl.datasets.places import data_folder, folders
 from fairfl.datasets.statistics import Statistics, statistics
 from fairfl.datasets.stored import Arrays, stored
@@ -180,6 +180,11 @@ def _paths(name: str, files: tuple[File, ...], folder: Path) -> Paths:
 
 
 def _fetched(name: str, file: File, folder: Path) -> Path:
+    if place := in_the_way(file, folder):
+        raise ValueError(
+            f"{str(place)!r} is a folder, but the data set {name!r} needs a file there; move the "
+            "folder away, or put the file that is in it in its place"
+        )
     if file.url is None or os.environ.get("FAIRFL_OFFLINE") == "1":
         source = f"from {file.url}" if file.url else "(it has no public address)"
         raise ValueError(
@@ -306,7 +311,7 @@ _DATASETS = (
         shakespeare.FILES,
         shakespeare.read,
         shakespeare.build,
-        ("clients", "least"),
+        ("clients", "least", "most"),
         whole=shakespeare.whole,
     ),
     published(

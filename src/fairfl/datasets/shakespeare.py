@@ -20,7 +20,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from fairfl.clients.characters import ALPHABET, numbers_of
 from fairfl.clients.federated import FederatedData
 from fairfl.datasets.files import File, Paths, contents
-from fairfl.datasets.matched import Number, Published, chosen_clients
+from fairfl.datasets.matched import Number, Published, chosen_clients, whole_number
 from fairfl.datasets.stored import Arrays
 
 FILES = (
@@ -83,17 +83,23 @@ def whole(arrays: Arrays) -> dict[str, int | float]:
 
 
 def build(
-    arrays: Arrays, seed: int, clients: Number | None = None, least: Number = LEAST
+    arrays: Arrays,
+    seed: int,
+    clients: Number | None = None,
+    least: Number = LEAST,
+    most: Number | None = None,
 ) -> FederatedData:
     """Roles with at least `least` samples: 31 of them as in the paper, or as many as `clients`.
 
-    Every seed of a run splits each role's samples 80 / 10 / 10, as the paper does. Samples overlap,
-    so a test sample shares most of its characters with samples that are trained on.
+    Of each role the first `most` samples where that is given, to try something in a minute. Every
+    seed of a run splits each role's samples 80 / 10 / 10, as the paper does. Samples overlap, so a
+    test sample shares most of its characters with samples that are trained on.
     """
     samples = arrays["lengths"] - STEPS
     chosen = chosen_clients(samples, clients, least, PUBLISHED, seed, "roles", "samples")
+    samples = samples if most is None else np.minimum(samples, whole_number("most", most))
     starts = np.cumsum(arrays["lengths"]) - arrays["lengths"]
-    texts = [arrays["text"][starts[k] : starts[k] + arrays["lengths"][k]] for k in chosen]
+    texts = [arrays["text"][starts[k] :][: samples[k] + STEPS] for k in chosen]
     return FederatedData(
         x=np.concatenate([_windows(text) for text in texts]),
         y=np.concatenate([text[STEPS:] for text in texts]).astype(np.int32),

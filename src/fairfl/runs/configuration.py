@@ -111,7 +111,7 @@ def difference(held: Mapping[str, Any], asked: Mapping[str, Any]) -> str | None:
     return None
 
 
-IGNORED = {"command", "versions.python"}
+IGNORED = {"command", "versions.python", "settings.built_in"}
 """What decides no bit."""
 
 

@@ -36,7 +36,17 @@ SERVER = {"server": str, "server_learning_rate": Numbers}
 """What every algorithm can be given in words beside what it takes itself."""
 
 COLUMNS = ("client", "label", "features", "columns", "split", "task")
-OPTIONS = ("alpha", "beta", "partition", "clients", "sizes", "least", "data_seed", "data_dir")
+OPTIONS = (
+    "alpha",
+    "beta",
+    "partition",
+    "clients",
+    "sizes",
+    "least",
+    "most",
+    "data_seed",
+    "data_dir",
+)
 
 Words = Mapping[str, Any]
 
