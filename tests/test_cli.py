@@ -152,6 +152,7 @@ def test_options_reach_the_training(fairfl_):
         found = json.load(file)
     assert found["settings"] == {
         "model": "MLP 60-128-10",
+        "built_in": "mlp",
         "work": "local SGD",
         "epochs": 2,
         "batch_size": 7,
