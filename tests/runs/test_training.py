@@ -11,6 +11,7 @@ import pytest
 import fairfl
 from conftest import made_up
 from fairfl.models import Model
+from fairfl.models.fit import ROWS
 from fairfl.runs.training import check_seeds
 from fairfl.simulation import engine
 from fairfl.simulation.worker import DATA
@@ -195,7 +196,10 @@ def test_an_error_in_a_worker_reaches_the_caller_once(small):
     heard = []
 
     def loss(params, x, y, key):
-        raise RuntimeError("made-up failure")
+        # The check before training sees two rows; a worker's batch has more.
+        if len(x) > ROWS:
+            raise RuntimeError("made-up failure")
+        return model.loss(params, x, y, key)
 
     failing = Model(model.init, loss, model.predict, task="binary")
     with pytest.raises(RuntimeError, match=r"\Amade-up failure") as caught:

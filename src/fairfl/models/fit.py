@@ -84,5 +84,11 @@ def _on_device(array: np.ndarray) -> np.dtype:
 
 
 def first_line(error: Exception) -> str:
-    """What went wrong, without the pages that libraries add."""
-    return str(error).strip().splitlines()[0].rstrip(".")
+    """What went wrong, without the pages that libraries add; its kind where it says nothing.
+
+    >>> from fairfl.models.fit import first_line
+    >>> first_line(TypeError("no rows.\\nat line 5")), first_line(KeyError())
+    ('no rows', 'KeyError')
+    """
+    said = str(error).strip().splitlines()
+    return said[0].rstrip(".") if said else type(error).__name__
