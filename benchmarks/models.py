@@ -27,7 +27,7 @@ import numpy as np
 import fairfl
 from contenders import THREAD_LIMITS
 from fairfl.simulation.engine import groups_of, settings
-from fairfl.simulation.worker import advance
+from fairfl.simulation.worker import Advanced, advance
 
 REPEATS = 3
 CLIENTS, BATCH, RATE, Q = 10, 10, 0.1, 1.0
@@ -111,10 +111,13 @@ def fairfl_repeat(name: str, rounds: int, experiments: int) -> Callable[[], Any]
     )
     groups = groups_of(data, model, algorithm, chosen)
     pool = ThreadPoolExecutor(experiments)
+    begun = [advance(group.task, None, 0, 1, False, data) for group in groups]
+    carries = [answer.carry for answer in begun if isinstance(answer, Advanced)]
 
     def run() -> None:
         for done in [
-            pool.submit(advance, group.task, None, 0, rounds, False, data) for group in groups
+            pool.submit(advance, group.task, carry, 0, rounds, False, data)
+            for group, carry in zip(groups, carries, strict=True)
         ]:
             done.result()
 

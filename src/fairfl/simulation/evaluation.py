@@ -4,7 +4,7 @@ A block holds up to BLOCK rows of one client's split. The device sums losses and
 the host adds the blocks of each client in float64, in a fixed order.
 """
 
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 import jax
@@ -14,6 +14,7 @@ from jaxtyping import Array, Float, Int, Int32
 
 from fairfl.clients import Rows, Split
 from fairfl.models.model import Model, Params, penalties, stack, width
+from fairfl.simulation.compiler import compiled
 
 BLOCK = 16
 """Rows of a block: small enough that a client's last one wastes little."""
@@ -110,7 +111,7 @@ def _per_owner(blocks_sum: np.ndarray, blocks: Blocks) -> Float[np.ndarray, "own
 
 @lru_cache(maxsize=64)
 def _program(model: Model, models: int):
-    @jax.jit
+    @partial(compiled, model)
     def run(w: Params, x: Array, y: Array, rows: Array, count: Array):
         tiles = rows.reshape(-1, TILE, BLOCK), count.reshape(-1, TILE)
         loss, hits = jax.lax.map(lambda part: tile(model, w, x, y, *part), tiles)

@@ -8,7 +8,7 @@ that has never seen the data answers Missing and is asked again with the data at
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from threading import Lock
 from typing import Any, NamedTuple
 
@@ -23,6 +23,7 @@ from fairfl.algorithms.work import Hyper
 from fairfl.clients import FederatedData, Split
 from fairfl.clients.randomness import Stream, generator
 from fairfl.models.model import Model, Params, as_trained, stack
+from fairfl.simulation.compiler import compiled
 from fairfl.simulation.evaluation import Blocks, Evaluations, blocks_of, evaluate
 from fairfl.simulation.local import Client, DeviceChunk, Rows
 from fairfl.simulation.personal import Visits, evaluate_own, visits_of
@@ -195,7 +196,7 @@ def _rounds(
 def _program(parts: Parts) -> Callable[[Hyper, Carry, Rows, DeviceChunk], tuple[Carry, Info]]:
     """The compiled loop over the rounds of a chunk."""
 
-    @jax.jit
+    @partial(compiled, parts.client.model)
     def run(hyper: Hyper, carry: Carry, rows: Rows, chunk: DeviceChunk) -> tuple[Carry, Info]:
         def one(r: Any, carry: Carry) -> tuple[Carry, Info]:
             return advance_round(parts, hyper, carry, rows, chunk, r)
