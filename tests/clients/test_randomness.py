@@ -37,6 +37,7 @@ def test_the_streams_are_those_of_every_run_before():
         "DATA": 5,
         "NOISE": 6,
         "PARTITION": 7,
+        "SUPPORT": 8,
     }
     philox = np.random.Philox(
         key=np.array([5, 4], np.uint64), counter=np.array([0, 0, 3, 8], np.uint64)

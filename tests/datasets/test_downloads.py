@@ -270,10 +270,17 @@ def test_offline_the_sentence_says_which_file_to_put_where(known, tmp_path, monk
     assert known.ranges == ()
 
 
-def test_a_data_folder_that_is_a_file_hears_a_sentence(known, tmp_path, monkeypatch, cache):
+def test_a_data_folder_that_is_a_file_hears_a_sentence(known, tmp_path):
     (tmp_path / "data").write_text("")
+    with pytest.raises(ValueError, match=r"data' is a file; name the folder above those of the da"):
+        fairfl.datasets.load("made-up", data_dir=tmp_path / "data")
+    assert known.ranges == ()
+
+
+def test_a_cache_that_cannot_be_written_hears_a_sentence(known, tmp_path, monkeypatch, cache):
+    monkeypatch.setattr(os, "access", lambda place, _: place != tmp_path)
     (cache / "fairfl").write_text("")
     with pytest.raises(
         ValueError, match=r"data.bin' cannot be written \((Not a dir|File exi).*; ma"
     ):
-        fairfl.datasets.load("made-up", data_dir=tmp_path / "data")
+        fairfl.datasets.load("made-up", data_dir=tmp_path)

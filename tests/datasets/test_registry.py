@@ -191,6 +191,7 @@ def test_the_papers_settings():
             "algorithm": "q-fedavg",
             "model": "softmax",
             "learning_rate": 0.1,
+            "inner_learning_rate": 0.1,
             "batch_size": 10,
             "cohort": 10,
             "epochs": 1,

@@ -97,12 +97,11 @@ def serving(found: Sequence[Fairness]) -> str:
 def shown(total: int, console: Console) -> Iterator[Meter]:
     """A meter whose bar is on the console while the block runs, where that is a terminal.
 
-        >>> import numpy as np
-    from rich.console import Console
-        >>> from fairfl.report.progress import shown
-        >>> with shown(100, Console(stderr=True, force_terminal=False)) as meter:
-        ...     meter.done
-        0
+    >>> from rich.console import Console
+    >>> from fairfl.report.progress import shown
+    >>> with shown(100, Console(stderr=True, force_terminal=False)) as meter:
+    ...     meter.done
+    0
     """
     if not console.is_terminal:
         yield Meter(total)
