@@ -269,7 +269,7 @@ def support_batches(
     >>> import numpy as np
     >>> from fairfl.simulation.plan import support_batches
     >>> found, filled = support_batches(np.arange(5), 4, batch=3, seed=0, round=0, client=7)
-    >>> sorted({*found[0], *found[1]}), filled.tolist()
+    >>> sorted({*found[0].tolist(), *found[1].tolist()}), filled.tolist()
     ([0, 1, 2, 3, 4], [3, 2, 3, 2])
     """
     if not len(rows):
