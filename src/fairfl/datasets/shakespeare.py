@@ -91,7 +91,7 @@ def build(
 ) -> FederatedData:
     """Roles with at least `least` samples: 31 of them as in the paper, or as many as `clients`.
 
-    Of each role the first `most` samples where that is given, to try something in a minute. Every
+    Of each role the first `most` samples where that is given, to try something soon. Every
     seed of a run splits each role's samples 80 / 10 / 10, as the paper does. Samples overlap, so a
     test sample shares most of its characters with samples that are trained on.
     """
